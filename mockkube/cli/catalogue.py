@@ -1,5 +1,6 @@
 """Catalogue of commands: name, module, and one line for `mockkube --help`."""
 
+from keyword import iskeyword
 from typing import Final
 
 from mockkube.lazy_dataclasses import dataclass
@@ -15,7 +16,8 @@ class CommandEntry:
     @property
     def module(self) -> str:
         """Name of the module that holds the command as `command`."""
-        return f"mockkube.cli.commands.{self.name}"
+        # A module cannot be imported by a keyword of Python.
+        return f"mockkube.cli.commands.{self.name}{'_command' * iskeyword(self.name)}"
 
 
 COMMANDS: Final = (
@@ -25,6 +27,7 @@ COMMANDS: Final = (
     CommandEntry("assets", "Write etcd and kube-apiserver executables for test tools."),
     CommandEntry("kubeconfig", "Print a cluster's kubeconfig, or merge it into a file."),
     CommandEntry("eval", "Ask what an expression, version, toleration or selector says."),
+    CommandEntry("import", "Turn a dump or a running cluster into a snapshot."),
     CommandEntry("scan", "Find what breaks without a gate, or at an older version."),
     CommandEntry("test", "Play scenarios in virtual time."),
     CommandEntry("examples", "List and copy the scenarios and plans that ship."),

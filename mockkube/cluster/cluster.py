@@ -21,6 +21,7 @@ from mockkube_storage.errors import FormatTooNew, Locked, Unavailable, UnknownEn
 from mockkube_storage.store import Store
 
 from mockkube.api.errors import ApiError, Invalid
+from mockkube.api.times import parse_time
 from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server, build_api_server
 from mockkube.cluster.api_servers.credentials import Credentials, find_advertised_address
 from mockkube.cluster.api_servers.tcp_listener import bind, get_url
@@ -29,6 +30,12 @@ from mockkube.cluster.configuration.cluster_configuration import MEMORY, Cluster
 from mockkube.cluster.configuration.component_settings import validate_settings
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 from mockkube.cluster.configuration.values import REAL_CLOCK, VIRTUAL_CLOCK
+from mockkube.cluster.snapshots.snapshot_start import (
+    configure_from_snapshot,
+    fill_store,
+    find_stopped,
+    load_snapshot,
+)
 from mockkube.cluster.snapshots.snapshot_store import FileSnapshotStore, MemorySnapshotStore
 from mockkube.cluster.state.atomic_files import write_atomically
 from mockkube.cluster.state.cluster_store import start_cluster_store
@@ -97,11 +104,19 @@ class Cluster:
         make_api_server: Callable[[ApiServerDependencies], Server] | None = None,
         store_templates: "StoreTemplates | None" = None,
     ) -> None:
-        """Fill an ephemeral store from `store_templates`, which is faster from the second cluster of a process on."""
+        """Fill an ephemeral store from `store_templates`, which is faster from the second cluster of a process on.
+
+        Raises StartError if the configuration names a snapshot that cannot be read.
+        """
+        self._snapshot = None if configuration.snapshot is None else load_snapshot(configuration.snapshot)
+        if self._snapshot is not None:
+            configuration = configure_from_snapshot(configuration, self._snapshot.components)
         self._directory = directory
         # Real time, for certificates and files, also when the cluster runs in virtual time.
         self._real_clock = clock or RealClock()
-        self._clock = clock or (VirtualClock() if configuration.clock == VIRTUAL_CLOCK else self._real_clock)
+        self._clock = clock or (
+            self._make_virtual_clock() if configuration.clock == VIRTUAL_CLOCK else self._real_clock
+        )
         virtual = isinstance(self._clock, VirtualClock)
         self._configuration = replace(configuration, clock=VIRTUAL_CLOCK if virtual else REAL_CLOCK)
         self._random = random or Random()
@@ -110,6 +125,11 @@ class Cluster:
         self._control_plane: ControlPlane | None = None
         self._process_leases: ProcessLeases | None = None
         self._stack = AsyncExitStack()
+
+    def _make_virtual_clock(self) -> VirtualClock:
+        """Return a virtual clock, at the time of the snapshot if there is one."""
+        snapshot = self._snapshot
+        return VirtualClock(parse_time(snapshot.time)) if snapshot is not None and snapshot.time else VirtualClock()
 
     @property
     def control_plane(self) -> "ControlPlane":
@@ -143,7 +163,10 @@ class Cluster:
         credentials = await self._load_credentials(store)
         control_plane = await self._start_control_plane(stack, store, credentials, listening)
         try:
-            if self._store_templates is not None and configuration.ephemeral:
+            if self._snapshot is not None:
+                await fill_store(store, self._snapshot)
+                await control_plane.stop_components(find_stopped(self._snapshot.components))
+            elif self._store_templates is not None and configuration.ephemeral:
                 await self._store_templates.fill_store(store, control_plane.api_server_dependencies)
             server = await control_plane.start_api_server()
         except Invalid as error:

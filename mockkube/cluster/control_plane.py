@@ -1,7 +1,7 @@
 """Control plane of a cluster: control API, components, and controllers of the control resources."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import field
 from typing import TYPE_CHECKING
@@ -154,6 +154,12 @@ class ControlPlane:
         self._resume_virtual_time()
         await apply_configuration(self._dependencies.configuration, self.control_api)
         stack.push_async_callback(self.component_controller.stop)
+
+    async def stop_components(self, names: Iterable[str]) -> None:
+        """Let components not run, as in the snapshot that the cluster starts from."""
+        for name in names:
+            spec = self.control_api.load_objects("components")[name]["spec"]
+            await self.control_api.update_spec("components", name, {**spec, "running": False})
 
     async def start_api_server(self) -> Server:
         """Start the API servers and register the nodes; return the first server."""

@@ -33,6 +33,8 @@ from mockkube.cluster.control.schemas import GROUP
 from mockkube.cluster.control_plane import ControlPlane, ControlPlaneDependencies
 from mockkube.cluster.execution.step_trace import StepTrace
 from mockkube.cluster.execution.stepped_executor import SteppedExecutor
+from mockkube.cluster.snapshots.snapshot_contents import SnapshotContents
+from mockkube.cluster.snapshots.snapshot_start import configure_from_snapshot, fill_store, find_stopped
 from mockkube.cluster.snapshots.snapshot_store import MemorySnapshotStore
 from mockkube.cluster.state.certificates import ADMIN
 from mockkube.features.components import API_SERVER, CONTROLLER_MANAGER, is_api_server
@@ -66,6 +68,8 @@ class SimulatedClusterConfig:
     seed: int | str = 0
     start: datetime = EPOCH
     steps_max: int = STEPS_MAX
+    # State that the cluster starts from, with its components; None: an empty cluster.
+    contents: SnapshotContents | None = None
 
     def all_flags(self) -> Mapping[str, ComponentFlags]:
         """Return the flags with the default limits of the controllers' client."""
@@ -96,6 +100,8 @@ class SimulatedCluster:
     def _build_control_plane(self) -> ControlPlane:
         # No socket means no TLS, and so no certificates to generate.
         configuration = replace(self.config.configuration, clock=VIRTUAL_CLOCK, db=MEMORY, tls=False)
+        if self.config.contents is not None:
+            configuration = configure_from_snapshot(configuration, self.config.contents.components)
         validate_settings(configuration)
         validate_flags(self.config.flags)
         random = Random.from_seed(self.config.seed, "cluster")
@@ -127,9 +133,14 @@ class SimulatedCluster:
             await store.start()
             stack.push_async_callback(store.close)
         control_plane, component_controller = self._control_plane, self._control_plane.component_controller
-        await get_store_templates().fill_store(self.store, control_plane.api_server_dependencies)
+        if self.config.contents is None:
+            await get_store_templates().fill_store(self.store, control_plane.api_server_dependencies)
+        else:
+            await fill_store(self.store, self.config.contents)
         self._trace = StepTrace(await stack.enter_async_context(self.store.watch("", after=self.store.revision)))
         await control_plane.start(stack)
+        if self.config.contents is not None:
+            await control_plane.stop_components(find_stopped(self.config.contents.components))
         await control_plane.start_api_server()
         await component_controller.start_components()
         self._reconcilers = control_plane.make_reconcilers(restart_components=component_controller.restart_all_now)

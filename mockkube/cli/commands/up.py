@@ -50,6 +50,7 @@ def _flag_option(names: str, *, text: str) -> Decorator:
 @_value_option("--without", multiple=True, metavar="PARTS", text="Leave out scheduler, controllers, kubelets.")
 @_value_option("--db", metavar="URL", text="Where to keep the cluster. [SQLite in the state directory]")
 @_flag_option("--ephemeral", text="Keep the cluster in memory; nothing outlives it.")
+@_value_option("--snapshot", metavar="FILE", text="Start from what 'mockkube import' wrote.")
 @_value_option("--kubeconfig", metavar="PATH", text="Merge the cluster's context into this kubeconfig too.")
 @_flag_option("--set-context", text="Make it the current context of that kubeconfig.")
 @_value_option("--ready-file", metavar="PATH", text="Write where the cluster is, as JSON, once it answers.")

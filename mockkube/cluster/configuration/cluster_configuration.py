@@ -76,6 +76,8 @@ class ClusterConfiguration:
     clock: str = REAL_CLOCK
     nodes: int = 0
     db: str | None = None  # None: a SQLite file in the state directory
+    # Snapshot that an empty cluster starts from.
+    snapshot: Path | None = None
     kubeconfig: Path | None = None
     set_context: bool = False
     ready_file: Path | None = None
@@ -163,6 +165,7 @@ SETTINGS: Final = (
     Setting("nodes", parse_nodes),
     Setting("db", parse_text),
     Setting("ephemeral", parse_bool),
+    Setting("snapshot", parse_path),
     Setting("kubeconfig", parse_path),
     Setting("set_context", parse_bool),
     Setting("ready_file", parse_path),

@@ -34,6 +34,8 @@ class SnapshotContents:
     entries: Mapping[str, bytes]
     # Spec of each component by name.
     components: Mapping[str, Object]
+    # Time of the state; empty if it does not matter, because the cluster that restores it has a time of its own.
+    time: str = ""
 
     @classmethod
     async def from_store(cls, store: Store, revision: int, components: Mapping[str, Object]) -> Self:
@@ -43,7 +45,8 @@ class SnapshotContents:
 
     def to_bytes(self) -> bytes:
         """Encode as lines of JSON: one for the components, then one for each entry."""
-        head = orjson.dumps({"format": FORMAT, "components": dict(self.components)})
+        time = {"time": self.time} if self.time else {}
+        head = orjson.dumps({"format": FORMAT, "components": dict(self.components), **time})
         lines = (orjson.dumps([key, value.decode()]) for key, value in self.entries.items())
         return b"\n".join([head, *lines, b""])
 
@@ -56,7 +59,7 @@ class SnapshotContents:
             if head["format"] != FORMAT:
                 raise UnreadableSnapshotError(f"its format is {head['format']}, this mockkube reads {FORMAT}")
             entries = {key: value.encode() for key, value in map(orjson.loads, lines)}
-            return cls(entries, head["components"])
+            return cls(entries, head["components"], head.get("time", ""))
         except (ValueError, KeyError, TypeError) as error:
             raise UnreadableSnapshotError("it is damaged") from error
 

@@ -3,6 +3,7 @@
 upstream 1.36: pkg/kubelet/kubelet_node_status.go, pkg/kubelet/nodestatus/setters.go
 """
 
+import re
 import uuid
 import zlib
 from collections.abc import Mapping
@@ -30,6 +31,7 @@ NODE_NETWORK: Final = 172 << 24 | 18 << 16 | 2  # 172.18.0.2 and on
 FOREIGN_NODE_NETWORK: Final = 172 << 24 | 24 << 16 | 2
 UID_SPACE: Final = uuid.UUID("6d6f636b-6b75-5be0-8000-000000000000")  # makes a machine's ids repeat with its name
 _NUMBERS_MAX: Final = 1 << 14
+_MINOR: Final = re.compile(r"v?(\d+\.\d+)\b")
 
 _HEALTHY_CONDITIONS: Final = (
     ("MemoryPressure", "False", "KubeletHasSufficientMemory", "kubelet has sufficient memory available"),
@@ -80,8 +82,8 @@ def build_status_patch(node: ReadOnlyObject, status_input: NodeStatusInput) -> O
         patch["images"] = images
     info = status.get("nodeInfo") or {}
     # A node that never had a kubelet version gets it with the whole description below.
-    if info.get("kubeletVersion") not in (None, "", (running := _format_kubelet_version(status_input.rules.version))):
-        patch["nodeInfo"] = {"kubeletVersion": running}
+    if (shown := info.get("kubeletVersion")) and not _is_of_version(shown, status_input.rules.version):
+        patch["nodeInfo"] = {"kubeletVersion": _format_kubelet_version(status_input.rules.version)}
     annotated = _parse_capacity_annotation(node)
     if annotated or not _is_described(status):
         patch |= _build_description_patch(node, status_input, annotated)
@@ -127,6 +129,9 @@ def _build_description_patch(
 def _build_feature_patch(status: ReadOnlyObject, rules: NodeRules) -> Object:
     """Return changes of the feature fields; declaredFeatures of a newer kubelet are removed."""
     status_fields = rules.feature_status()
+    # Those of an imported node are what its container runtime has, which the version does not decide.
+    if status.get("runtimeHandlers"):
+        status_fields.pop("runtimeHandlers", None)
     if "declaredFeatures" in status:
         status_fields.setdefault("declaredFeatures", None)
     return {name: value for name, value in status_fields.items() if status.get(name) != value}
@@ -157,9 +162,13 @@ def _find_changed_conditions(node: ReadOnlyObject, now: datetime, *, renews_hear
     for kind, status, reason, message in wanted:
         old: Mapping[str, Any] = known.get(kind, {})
         same = old.get("status") == status
-        unchanged = same and (old.get("reason"), old.get("message")) == (reason, message)
+        # Kubelets of other patch releases and configurations word a good state in other ways.
+        is_good = (kind, status, reason, message) in _HEALTHY_CONDITIONS
+        unchanged = same and (is_good or (old.get("reason"), old.get("message")) == (reason, message))
         if unchanged and not renews_heartbeat:
             continue
+        if unchanged:
+            reason, message = old.get("reason", reason), old.get("message", message)
         since = old.get("lastTransitionTime") if same else None
         changed.append(_make_condition(kind, status, reason, message, heartbeat=now, since=since or render_time(now)))
     return changed
@@ -201,6 +210,12 @@ def make_node_info(name: str, version: Version) -> Object:
         "osImage": "mockkube",
         "systemUUID": str(uuid.uuid5(UID_SPACE, f"system/{name}")),
     }
+
+
+def _is_of_version(kubelet_version: str, version: Version) -> bool:
+    """Return whether a kubelet's full version is a patch release of a version, whoever built it."""
+    match = _MINOR.match(kubelet_version)
+    return match is not None and match[1] == str(version)
 
 
 def _format_kubelet_version(version: Version) -> str:

@@ -1,0 +1,311 @@
+"""Import of clusters: what comes in, how it is changed, and that nothing changes by itself afterwards."""
+
+import base64
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import yaml
+
+from mockkube.api.times import parse_time
+from mockkube.apiserver.registry import encoding
+from mockkube.cli.main import run
+from mockkube.client.protocol import Key
+from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
+from mockkube.cluster.simulated_cluster import SimulatedCluster, SimulatedClusterConfig
+from mockkube.cluster.snapshots.snapshot_contents import SnapshotContents
+from mockkube.cluster.temporary_cluster import make_temporary_configuration, open_temporary_cluster
+from mockkube.importing.cluster_import import ImportedCluster, ImportOptions, import_objects
+from mockkube.importing.completion import complete_contents
+from mockkube.importing.dump_files import parse_dump
+from mockkube.importing.errors import UnreadableDumpError
+from mockkube.importing.movements import find_movements, open_imported_cluster
+from mockkube.importing.webhooks import WebhookMode, is_stub
+from tests.importing import realistic
+
+Object = dict[str, Any]
+
+WORKLOADS: list[Object] = [
+    {
+        "apiVersion": "apps/v1",
+        "kind": kind,
+        "metadata": {"name": kind.lower(), "namespace": "default"},
+        "spec": {
+            "selector": {"matchLabels": {"app": kind}},
+            "template": {
+                "metadata": {"labels": {"app": kind}},
+                "spec": {"containers": [{"name": "main", "image": "nginx"}]},
+            },
+            **more,
+        },
+    }
+    for kind, more in (("Deployment", {"replicas": 3}), ("StatefulSet", {"serviceName": "s"}), ("DaemonSet", {}))
+]
+BUDGET: Object = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": "budget", "namespace": "default"},
+    "spec": {"minAvailable": 2, "selector": {"matchLabels": {"app": "Deployment"}}},
+}
+
+
+def make_cluster() -> list[Object]:
+    """Return the objects of a small real cluster at rest."""
+    return [
+        *realistic.make_namespace("default"),
+        realistic.make_node("w1"),
+        realistic.make_node("w2"),
+        *realistic.make_deployment("web", "default", 3, ("w1", "w2")),
+    ]
+
+
+def load(imported: ImportedCluster, kind: str, name: str) -> Object:
+    for value in imported.contents.entries.values():
+        obj: Object = json.loads(value.partition(b"\n")[2])
+        if obj["kind"] == kind and obj["metadata"]["name"] == name:
+            return obj
+    raise AssertionError(f"{kind} {name} was not imported")
+
+
+async def dump(cluster: SimulatedCluster) -> list[Object]:
+    entries = (await cluster.store.list("/registry/")).entries
+    return [json.loads(encoding.decode_stored(one.value, one.revision)[1]) for one in entries]
+
+
+async def test_nothing_moves_in_the_import_of_a_cluster_of_mockkube_at_rest() -> None:
+    async with SimulatedCluster(SimulatedClusterConfig(ClusterConfiguration(nodes=3))) as cluster:
+        for workload in [*WORKLOADS, BUDGET]:
+            await cluster.client().create(workload["kind"], workload)
+        await cluster.advance(900)
+        objects = await dump(cluster)
+        running = {pod.name for pod in [Key("", one["metadata"]["name"]) for one in objects if one["kind"] == "Pod"]}
+    imported = import_objects(objects)
+    contents, _ = await complete_contents(imported.contents)
+    assert await find_movements(contents) == []
+    async with open_imported_cluster(contents) as again:
+        await again.advance(600)
+        pods = [obj for obj in await dump(again) if obj["kind"] == "Pod"]
+    before = {obj["metadata"]["name"]: obj for obj in objects if obj["kind"] == "Pod"}
+    assert {pod["metadata"]["name"] for pod in pods} == running
+    assert all(pod["status"] == before[pod["metadata"]["name"]]["status"] for pod in pods)
+    assert all(pod["metadata"]["uid"] == before[pod["metadata"]["name"]]["metadata"]["uid"] for pod in pods)
+
+
+async def test_nothing_moves_in_the_import_of_a_real_cluster_at_rest() -> None:
+    imported = import_objects(make_cluster())
+    contents, added = await complete_contents(imported.contents)
+    assert added
+    assert contents.time == realistic.NOW
+    assert await find_movements(contents) == []
+
+
+async def test_what_moves_names_the_component_that_moves_it() -> None:
+    objects = [obj for obj in make_cluster() if obj["metadata"]["name"] != "web-6d4cf56db6-00000"]
+    contents, _ = await complete_contents(import_objects(objects).contents)
+    movements = await find_movements(contents)
+    created = [one for one in movements if one.verb == "create"]
+    assert [(one.component, one.resource) for one in created] == [
+        ("kube-controller-manager/replicaset-controller", "core/pods")
+    ]
+    assert {one.component.partition("/")[0] for one in movements} >= {"kube-scheduler", "kubelet"}
+
+
+async def test_a_node_that_is_not_ready_stays_as_it_is() -> None:
+    states = {"w1": "True", "w2": "Unknown", "w3": "False"}
+    nodes = [realistic.make_node(name, ready=ready) for name, ready in states.items()]
+    taints = [{"key": "node.kubernetes.io/unreachable", "effect": effect} for effect in ("NoSchedule", "NoExecute")]
+    nodes[1]["spec"]["taints"] = taints
+    imported = import_objects([*realistic.make_namespace("default"), *nodes])
+    assert imported.report.silent_nodes == ["w2"]
+    async with open_imported_cluster(imported.contents) as cluster:
+        await cluster.advance(600)
+        found = {}
+        for name in ("w1", "w2", "w3"):
+            node = await cluster.client().get("Node", Key("", name))
+            found[name] = next(one["status"] for one in node["status"]["conditions"] if one["type"] == "Ready")
+    assert found == states
+
+
+def write_forms() -> Iterable[tuple[str, bytes]]:
+    listed = realistic.make_list(make_cluster())
+    yield "kubectl get -o json", json.dumps(listed, indent=4).encode()
+    yield "kubectl get -o yaml", yaml.safe_dump(listed, sort_keys=True).encode()
+    yield "compact JSON", json.dumps(listed).encode()
+    yield "documents", yaml.safe_dump_all(make_cluster()).encode()
+    typed = [
+        {"kind": f"{kind}List", "apiVersion": version, "items": [
+            {key: value for key, value in obj.items() if key not in ("kind", "apiVersion")}
+            for obj in make_cluster() if (obj["kind"], obj["apiVersion"]) == (kind, version)
+        ]}
+        for kind, version in dict.fromkeys((obj["kind"], obj["apiVersion"]) for obj in make_cluster())
+    ]  # fmt: skip
+    pod = "container c of pod default/p ===="
+    logs = f"==== START logs for {pod}\n{{\n==== END logs for {pod}\n"
+    yield "cluster-info dump", "\n".join([*(json.dumps(one, indent=4) for one in typed), logs]).encode()
+    rows = [
+        {"key": base64.b64encode(b"/registry/x").decode(), "value": base64.b64encode(json.dumps(obj).encode()).decode()}
+        for obj in make_cluster()
+    ]
+    yield "etcdctl", json.dumps({"header": {"revision": 1}, "kvs": rows, "count": len(rows)}).encode()
+
+
+@pytest.mark.parametrize(("form", "content"), list(write_forms()), ids=[form for form, _ in write_forms()])
+def test_every_form_of_a_dump_is_read(form: str, content: bytes) -> None:
+    found = sorted(parse_dump(content, form), key=json.dumps)
+    by_name = {(obj["kind"], obj["metadata"]["name"]): obj for obj in found}
+    assert by_name == {(obj["kind"], obj["metadata"]["name"]): obj for obj in make_cluster()}
+
+
+def test_a_text_that_is_no_dump_is_refused_with_its_name() -> None:
+    with pytest.raises(UnreadableDumpError, match=r"^notes\.txt: "):
+        list(parse_dump(b"a: [b", "notes.txt"))
+    with pytest.raises(UnreadableDumpError, match="apiVersion and kind"):
+        list(parse_dump(b"a: b", "notes.txt"))
+
+
+def make_secret(**data: str) -> Object:
+    encoded = {key: base64.b64encode(value.encode()).decode() for key, value in data.items()}
+    last = {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(encoded)}
+    metadata = {"name": "s", "namespace": "default", "annotations": last}
+    return {"apiVersion": "v1", "kind": "Secret", "metadata": metadata, "type": "Opaque", "data": encoded}
+
+
+def test_secrets_keep_their_keys_and_nothing_of_their_values() -> None:
+    secret = make_secret(user="root", password="correct horse")
+    first, again = (import_objects([secret]) for _ in range(2))
+    stored = load(first, "Secret", "s")
+    assert sorted(stored["data"]) == ["password", "user"]
+    assert stored["data"] == load(again, "Secret", "s")["data"]
+    assert stored["data"]["user"] != stored["data"]["password"]
+    for value in first.contents.entries.values():
+        assert base64.b64encode(b"correct horse") not in value
+    assert load(import_objects([secret], ImportOptions(redacts_secrets=False)), "Secret", "s")["data"] == secret["data"]
+
+
+def test_owners_are_relinked_by_name_and_dropped_if_they_do_not_exist() -> None:
+    objects = list(realistic.make_deployment("web", "default", 1, ("w1",)))
+    objects[1]["metadata"]["ownerReferences"][0]["uid"] = "uid-of-another-life"
+    objects[2]["metadata"]["ownerReferences"].append(
+        {"apiVersion": "example.dev/v1", "kind": "Rollout", "name": "gone", "uid": "uid-gone"}
+    )
+    imported = import_objects(objects)
+    changes = {(one.owner_kind, one.is_relinked) for one in imported.report.owner_changes}
+    assert changes == {("Deployment", True), ("Rollout", False)}
+    owner = load(imported, "ReplicaSet", "web-6d4cf56db6")["metadata"]["ownerReferences"][0]
+    assert owner["uid"] == "uid-Deployment-web"
+    assert len(load(imported, "Pod", "web-6d4cf56db6-00000")["metadata"]["ownerReferences"]) == 1
+
+
+CRD: Object = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "widgets.example.dev"},
+    "spec": {
+        "group": "example.dev",
+        "scope": "Namespaced",
+        "names": {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"},
+        "conversion": {
+            "strategy": "Webhook",
+            "webhook": {"clientConfig": {"url": "https://example.dev/"}, "conversionReviewVersions": ["v1"]},
+        },
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}},
+            }
+        ],
+    },
+}
+WEBHOOK: Object = {
+    "apiVersion": "admissionregistration.k8s.io/v1",
+    "kind": "ValidatingWebhookConfiguration",
+    "metadata": {"name": "deny-all"},
+    "webhooks": [
+        {
+            "name": "deny.example.dev",
+            "admissionReviewVersions": ["v1"],
+            "sideEffects": "None",
+            "failurePolicy": "Fail",
+            "clientConfig": {"url": "https://example.dev/"},
+            "rules": [{"apiGroups": ["*"], "apiVersions": ["*"], "operations": ["*"], "resources": ["*"]}],
+        }
+    ],
+}
+
+
+async def test_custom_resources_come_in_with_their_crd_and_stubs_of_webhooks() -> None:
+    widget = {"apiVersion": "example.dev/v1", "kind": "Widget", "metadata": {"name": "w", "namespace": "default"}}
+    imported = import_objects([{**widget, "status": {"phase": "Ready"}}, WEBHOOK, CRD])
+    async with open_imported_cluster(imported.contents) as cluster:
+        client = cluster.client()
+        found = await client.get("Widget", Key("default", "w"))
+        assert found["status"] == {"phase": "Ready"}
+        configuration = await client.get("ValidatingWebhookConfiguration", Key("", "deny-all"))
+        assert all(is_stub(one) for one in configuration["webhooks"])
+        await client.create("ConfigMap", {"metadata": {"name": "a", "namespace": "default"}})
+    dropped = import_objects([CRD, WEBHOOK], ImportOptions(webhooks=WebhookMode.DROP))
+    assert dropped.report.left_out.total() == 1
+    kept = import_objects([CRD, WEBHOOK], ImportOptions(webhooks=WebhookMode.KEEP))
+    assert not is_stub(load(kept, "ValidatingWebhookConfiguration", "deny-all")["webhooks"][0])
+
+
+def test_versions_are_those_of_the_nodes_and_of_static_pods() -> None:
+    server = realistic.make_pod("kube-apiserver-cp", "kube-system", ("v1", "Node", "cp"), {}, "cp")
+    server["metadata"]["labels"] = {"component": "kube-apiserver", "tier": "control-plane"}
+    server["spec"]["containers"][0]["image"] = "registry.k8s.io/kube-apiserver:v1.35.3"
+    nodes = [realistic.make_node("cp", "1.35"), realistic.make_node("w1", "1.34"), realistic.make_node("w2", "1.34")]
+    imported = import_objects([server, *nodes])
+    components = imported.contents.components
+    assert {name: spec["version"] for name, spec in components.items()} == {
+        "kube-apiserver": "1.35",
+        "kube-scheduler": "1.35",
+        "kube-controller-manager": "1.35",
+        "kubelet": "1.34",
+        "kubelet.cp": "1.35",
+    }
+    with pytest.raises(UnreadableDumpError, match=r"version 1\.20"):
+        import_objects([realistic.make_node("w1", "1.36") | {"status": {"nodeInfo": {"kubeletVersion": "v1.20.1"}}}])
+
+
+def test_fields_that_the_version_does_not_have_are_reported() -> None:
+    pod = realistic.make_pod("p", "default", ("v1", "Node", "w1"), {}, "w1")
+    pod["spec"]["inventedField"] = 1
+    assert dict(import_objects([pod]).report.unknown_fields) == {("Pod", "spec.inventedField"): 1}
+
+
+def test_snapshots_keep_their_time() -> None:
+    contents = import_objects(make_cluster()).contents
+    assert SnapshotContents.from_bytes(contents.to_bytes()) == contents
+    assert parse_time(contents.time) == parse_time(realistic.NOW)
+
+
+def test_the_command_writes_a_snapshot_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source, target = tmp_path / "dump.json", tmp_path / "cluster.snapshot"
+    source.write_text(json.dumps(realistic.make_list([*make_cluster(), make_secret(a="b")]), indent=4))
+    assert run(["import", str(source), "--to", str(target)]) == 0
+    output = capsys.readouterr().out
+    assert "1 Secret redacted" in output
+    assert "At rest: nothing changes by itself" in output
+    assert SnapshotContents.from_bytes(target.read_bytes()).entries
+    assert run(["import", str(source), "--to", str(target), "--no-check", "-o", "json"]) == 0
+    assert json.loads(capsys.readouterr().out)["objects"]["Pod"] == 3
+    assert run(["import", str(tmp_path / "none.yaml")]) == 2
+
+
+async def test_a_cluster_with_an_address_starts_from_a_snapshot(tmp_path: Path) -> None:
+    path = tmp_path / "cluster.snapshot"
+    path.write_bytes(import_objects(make_cluster()).contents.to_bytes())
+    settings = {"snapshot": str(path), "clock": "virtual", "tls": False}
+    async with (
+        open_temporary_cluster(make_temporary_configuration(settings)) as cluster,
+        cluster as running,
+        aiohttp.ClientSession() as session,
+        session.get(f"{running.url}/api/v1/pods") as answer,
+    ):
+        pods = (await answer.json())["items"]
+    assert [pod["status"]["phase"] for pod in pods] == ["Running"] * 3
