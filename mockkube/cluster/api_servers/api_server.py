@@ -4,6 +4,7 @@ import ssl
 from collections.abc import Callable
 from dataclasses import field
 from typing import TYPE_CHECKING, Protocol
+from urllib.parse import urlsplit
 
 from mockkube_storage.store import Store
 
@@ -159,11 +160,17 @@ def _make_peer_servers(dependencies: ApiServerDependencies) -> "PeerServers | No
     from mockkube.apiserver.http.handlers.kubelet_forwarder import PeerServers
     from mockkube.client.tls import make_client_tls_context
 
+    own = leases.record.url
+
     async def find_urls() -> list[str]:
-        return [record.url for record in await leases.find_live() if record.url != leases.record.url]
+        # Only servers that can prove with TLS who they are get the token, whatever URL is in the database.
+        scheme = f"{urlsplit(own).scheme}://"
+        return [
+            record.url for record in await leases.find_live() if record.url != own and record.url.startswith(scheme)
+        ]
 
     def make_tls_context() -> ssl.SSLContext | None:
         files = credentials.certificates
         return None if files is None else make_client_tls_context(files.authority.read_bytes())
 
-    return PeerServers(leases.record.url, find_urls, credentials.token, make_tls_context)
+    return PeerServers(own, find_urls, credentials.token, make_tls_context)

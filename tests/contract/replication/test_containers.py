@@ -1,14 +1,19 @@
 """Containers are reached through every API server, wherever the kubelet of their node runs."""
 
 import asyncio
+import ssl
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
+import aiohttp
 import pytest
 
 from mockkube.apiserver.http.streaming.spdy_frames import FrameType
+from mockkube.cluster.replication.process_leases import PREFIX, ProcessRecord
 from tests.contract.api.test_streams import SpdyClient, texts
 from tests.contract.replication.conftest import WITHOUT, Member, Start
 from tests.contract.replication.test_several_servers import NAMESPACES, named, watch
@@ -166,3 +171,43 @@ async def test_a_node_that_nobody_simulates_refuses_connections(start: Start) ->
             async with member.session.ws_connect(target, protocols=(V5,), headers=headers) as websocket:
                 messages = b"".join([message.data async for message in websocket])
             assert b"error dialing backend: dial tcp" in messages
+
+
+async def test_the_token_goes_only_to_servers_that_prove_who_they_are(start: Start) -> None:
+    """Who can write to the database, and does not know its key, must not learn the token."""
+    asked: list[bytes] = []
+
+    async def take(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.read(1000))
+        writer.close()
+
+    async with start("one", nodes=1) as one, await asyncio.start_server(take, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        store = one.cluster.control_plane.api_server_dependencies.store
+        record = ProcessRecord.for_this_process("false", f"http://127.0.0.1:{port}", joins=True)
+        for scheme in ("http", "https"):
+            false = replace(record, url=f"{scheme}://127.0.0.1:{port}")
+            await store.create(f"{PREFIX}{scheme}", false.encode(datetime.now(UTC)))
+        container = {"name": "main", "image": "image:1", "command": ["sleep", "1000"]}
+        await one.create(PODS, named("web", spec={"containers": [container], "nodeName": "node-1"}))
+        headers = {"Authorization": f"Bearer {one.running.token}"}
+        async with one.session.get(one.running.url + path("web", "log"), headers=headers) as response:
+            await response.read()
+        # One connection for each of the two rounds, which does not get past the handshake.
+        assert asked
+        assert not any(one.running.token.encode() in data or b"HTTP" in data for data in asked)
+
+
+async def test_the_stop_of_a_server_ends_what_it_forwards(start: Start) -> None:
+    async with start("one", without=WITHOUT[:2], nodes=1) as one, AsyncExitStack() as stack:
+        two = await stack.enter_async_context(start("two"))
+        await start_pod(one, "web", "sleep", "1000")
+        headers = {"Authorization": f"Bearer {two.running.token}"}
+        target = two.running.url + path("web", "log", follow="true")
+        async with aiohttp.ClientSession() as session:
+            trust = ssl.create_default_context(cafile=two.running.ca_file)
+            async with session.get(target, headers=headers, ssl=trust) as response:
+                assert response.status == 200
+                # Longer than a stop may take, and shorter than the gate waits for requests.
+                async with asyncio.timeout(4):
+                    await stack.aclose()

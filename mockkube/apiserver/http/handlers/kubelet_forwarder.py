@@ -74,7 +74,15 @@ class KubeletForwarder:
             return None
         if asked == TO_KUBELET:
             return web.Response(status=_MISDIRECTED)
-        return await self._forward(context, node)
+        try:
+            async with asyncio.timeout(None) as deadline:
+                # The server's stop ends it as if the client had closed it.
+                with context.open_watches.track(deadline):
+                    return await self._forward(context, node)
+        except TimeoutError:
+            if context.request.transport is not None:
+                context.request.transport.close()
+            return web.Response()
 
     async def _find_node(self, info: RequestInfo) -> str:
         """Return the node of a pod; empty if it has none, or does not exist."""
@@ -192,7 +200,7 @@ async def _connect(
     reader: asyncio.StreamReader,
     writer: asyncio.StreamWriter,
 ) -> web.StreamResponse:
-    """Upgrade the client's connection, and pass bytes on until one of the two ends; the server's stop ends both."""
+    """Upgrade the client's connection, and pass bytes on until one of the two ends."""
     for name in ("Date", "Server"):
         head.headers.popall(name, None)
     response = web.StreamResponse(status=_SWITCHING, headers=head.headers)
@@ -201,12 +209,7 @@ async def _connect(
     parser: Any = connection
     protocol.set_parser(parser)
     await response.prepare(context.request)
-    try:
-        async with asyncio.timeout(None) as deadline:
-            with context.open_watches.track(deadline):
-                await _pass_bytes(connection, reader, writer)
-    except TimeoutError:
-        pass
+    await _pass_bytes(connection, reader, writer)
     if context.request.transport is not None:
         context.request.transport.close()
     return response
