@@ -19,7 +19,7 @@ INSTALLED := $(if $(wildcard $(DEVELOPMENT)),$(DEVELOPMENT),$(RUNTIME))
 # come first, so no process ends long before the others.
 PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help up quick test test-all conformance-long lint fmt bench stalls fuzz chaos chaos-cluster soak oracle claims mutants judge lock clean kinds types dist wheels
+.PHONY: help up ui quick test test-all conformance-long lint fmt bench stalls fuzz chaos chaos-cluster soak oracle claims mutants judge lock clean kinds types dist wheels
 .DELETE_ON_ERROR:
 
 help:
@@ -42,6 +42,7 @@ help:
 	@echo "make judge     compare mockkube explore with an independent judge on 300 generated plans"
 	@echo "make kinds     renew the index of kinds from their records in mockkube/api/kinds"
 	@echo "make types     renew the types of Kubernetes releases in mockkube/api/data/published"
+	@echo "make ui        build the page of a cluster from ui/ into mockkube/ui/assets (needs node)"
 	@echo "make dist      build dist/: sdist and wheel, checked in a new environment with README's commands"
 	@echo "make wheels    ask the package index for wheels of all packages, platforms and Pythons"
 	@echo "make lock      renew the lock files (needs uv)"
@@ -111,6 +112,13 @@ kinds: $(DEVELOPMENT)
 
 types: $(DEVELOPMENT)
 	$(BIN)/python tools/published_types.py
+
+ui: ui/node_modules/.package-lock.json
+	cd ui && npm run --silent check && npm run --silent build
+
+ui/node_modules/.package-lock.json: ui/package-lock.json
+	@command -v npm >/dev/null || { echo "make ui needs node and npm: install Node.js 20 or newer" >&2; exit 1; }
+	cd ui && npm ci --no-audit --no-fund
 
 dist: $(RELEASE)
 	$(BIN)/python tools/dist.py --uv $(UV)

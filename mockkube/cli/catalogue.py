@@ -37,6 +37,7 @@ COMMANDS: Final = (
     CommandEntry("controllers", "Run the controllers alone, against any API server."),
     CommandEntry("kubelets", "Simulate the kubelets alone, against any API server."),
     CommandEntry("why", "Explain why a pod is pending, rejected or gone."),
+    CommandEntry("ui", "Open the page of a running cluster."),
     CommandEntry("version", "Print the version of mockkube and of the Kubernetes it emulates."),
     CommandEntry("completion", "Print a completion script for a shell."),
 )

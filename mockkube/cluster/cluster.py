@@ -75,6 +75,8 @@ class RunningCluster:
     token: str
     kubeconfig: Path
     ca_file: Path | None = None
+    # Link to the page that logs in once; empty without `--ui`.
+    ui_link: str = ""
 
     def render_ready_file(self) -> str:
         """Return the content of the file given by `--ready-file`."""
@@ -179,6 +181,8 @@ class Cluster:
             group = await stack.enter_async_context(asyncio.TaskGroup())
             stack.callback(group.create_task(_create_stage_crd(server), name="stages").cancel)
         lock.keep_files()
+        if configuration.ui:
+            return replace(running, ui_link=await control_plane.user_interface.make_administrator_link())
         return running
 
     def _lock_directory(self, stack: AsyncExitStack) -> StateLock:

@@ -27,7 +27,7 @@ from mockkube.cluster.components.persisted_settings import apply_configuration
 from mockkube.cluster.components.pod_explanation_page import PodExplanationPage
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.configuration.component_settings import resolve_settings
-from mockkube.cluster.control.catalogue import WHY_PAGE
+from mockkube.cluster.control.catalogue import UI_PAGE, WHY_PAGE
 from mockkube.cluster.control.clock import CLOCK_NAME
 from mockkube.cluster.control.control_api import ControlApi
 from mockkube.cluster.control.reconciler import Reconciler
@@ -38,6 +38,7 @@ from mockkube.cluster.faults.fault_controller import FaultController
 from mockkube.cluster.faults.faults import Faults
 from mockkube.cluster.snapshots.snapshot_controller import RestartComponents, SnapshotController
 from mockkube.cluster.snapshots.snapshot_store import SnapshotStore
+from mockkube.cluster.user_interface import UserInterface, UserInterfaceDependencies
 from mockkube.features.components import API_SERVER, KUBELET, SCHEDULER
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
@@ -84,10 +85,11 @@ class ControlPlane:
         flags = add_signing_flags(dependencies.credentials, given_flags)
         self._pages = ComponentPages(configuration, clock)
         self.pod_explanations = PodExplanationPage(clock, flags.get(SCHEDULER, {}))
+        self.user_interface = UserInterface()
         self.control_api = ControlApi(
             configuration,
             dependencies.control_store,
-            {**self._pages.get_handlers(), WHY_PAGE: self.pod_explanations.serve},
+            {**self._pages.get_handlers(), WHY_PAGE: self.pod_explanations.serve, UI_PAGE: self.user_interface.serve},
             revision=lambda: dependencies.store.revision,
             clock=clock,
             random=random,
@@ -128,6 +130,14 @@ class ControlPlane:
         )
         # Set afterwards: the control API needs the pages, and the component controller needs the control API.
         self._pages.component_controller = self.pod_explanations.component_controller = self.component_controller
+        self.user_interface.dependencies = UserInterfaceDependencies(
+            dependencies.store,
+            self.control_api,
+            self.component_controller,
+            configuration,
+            dependencies.credentials,
+            clock,
+        )
 
     def _is_running(self, component: str) -> bool:
         return (
@@ -175,6 +185,7 @@ class ControlPlane:
         await self.component_controller.start_components()
         self.component_controller.run()
         await self._run_reconcilers(stack)
+        stack.push_async_callback(self.user_interface.stop)
 
     def _resume_virtual_time(self) -> None:
         """Continue virtual time where the last process left it."""

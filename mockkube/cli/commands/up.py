@@ -81,6 +81,8 @@ def _flag_option(names: str, *, text: str) -> Decorator:
     "--controller-manager", multiple=True, metavar="FLAGS",
     text="Other flags of the controller manager, like node-monitor-grace-period=20s. May be repeated.",
 )  # fmt: skip
+@_flag_option("--ui", text="Serve a page of the cluster, and print a link that opens it once.")
+@_value_option("--ui-port", metavar="N", text="Port of the page. [a free one]")
 @_value_option("--log-level", metavar="LEVEL", text="error, warning, info or debug. [warning]")
 @_value_option("--config", metavar="FILE", text="Read what is not said here from a ClusterConfiguration file.")
 def command(config: str | None, **flags: Any) -> Exit:
@@ -106,6 +108,8 @@ def command(config: str | None, **flags: Any) -> Exit:
         click.echo(format_export_line(str(running.kubeconfig)))
         if line := format_path_line(sys.argv[0], os.environ.get("PATH", "")):
             click.echo(line)
+        if running.ui_link:
+            click.echo(f"Open the page of the cluster, once: {running.ui_link}")
         sys.stdout.flush()
 
     run_in_foreground(configuration, os.environ, ready=ready)

@@ -6,6 +6,9 @@ import ssl
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
+from aiohttp import web
+
+from mockkube.api.errors import Unavailable
 from mockkube.apiserver.http.filters.cross_site import CrossSiteGuard
 from mockkube.apiserver.http.filters.failed_authentication_throttle import FailedAuthenticationThrottle
 from mockkube.cluster.api_servers.api_server import Server
@@ -47,6 +50,10 @@ class Listener(Protocol):
 
     def cut_watches(self, faults: Iterable[str]) -> None:
         """Cut open watches that match these new faults."""
+        ...
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request that has come over another socket of the process."""
         ...
 
     async def listen(self) -> None:
@@ -128,6 +135,10 @@ class SocketListener:
         """Cut open watches that match these new faults."""
         self._middleware.cut_watches(faults)
 
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Answer a request as the server behind the gate does."""
+        return await self._gate(request)
+
     async def listen(self) -> None:
         """Begin to accept connections."""
         await self._listener.start()
@@ -160,6 +171,10 @@ class NoListener:
 
     def cut_watches(self, faults: Iterable[str]) -> None:
         """Do nothing: there are no connections."""
+
+    async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
+        """Refuse the request: there are none without a socket."""
+        raise Unavailable(f"{self.name} has no address")
 
     async def listen(self) -> None:
         """Do nothing: there is no socket."""

@@ -16,7 +16,7 @@ from mockkube_storage import errors as store_errors
 
 from mockkube.api.errors import NotFound
 from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server
-from mockkube.cluster.api_servers.listeners import MakeListener
+from mockkube.cluster.api_servers.listeners import Listener, MakeListener
 from mockkube.cluster.api_servers.replica import ApiServerReplica
 from mockkube.cluster.components.component_factory import ComponentFactory
 from mockkube.cluster.components.component_manager import ComponentManager
@@ -196,6 +196,10 @@ class ComponentController:
             await self._manager.apply_spec(name, replace(spec, should_run=False))
         await self._reconcile(name, spec)
         await self._report()
+
+    def get_listener(self, name: str) -> Listener:
+        """Return the listener of an API server, which stays while the server restarts."""
+        return self._get_replica(name).listener
 
     def get_url(self, name: str) -> str:
         """Return the URL of an API server; empty for other components."""

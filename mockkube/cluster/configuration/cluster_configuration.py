@@ -107,6 +107,10 @@ class ClusterConfiguration:
     # Other flags of the controller manager by name: see `component_flags`.
     controller_manager: Mapping[str, Any] = field(default_factory=dict)
     log_level: str = "warning"
+    # Whether the page of the cluster is served from the start; otherwise from the first `mockkube ui` on.
+    ui: bool = False
+    # Port of the page; 0: a free one.
+    ui_port: int = 0
     # Names of settings that some layer gave; a restart applies only these over persisted settings.
     given_settings: frozenset[str] = field(default=frozenset(), compare=False)
 
@@ -187,6 +191,8 @@ SETTINGS: Final = (
     Setting("controllers", parse_controllers),
     Setting("controller_manager", parse_controller_flags),
     Setting("log_level", parse_log_level),
+    Setting("ui", parse_bool),
+    Setting("ui_port", parse_port),
 )
 _BY_KEY: Final = {setting.key: setting for setting in SETTINGS}
 

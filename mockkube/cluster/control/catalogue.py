@@ -18,6 +18,8 @@ from mockkube.lazy_dataclasses import dataclass
 _READ: Final = ("get",)
 # Subresources of a component: pages that its binary serves on a port of its own.
 PAGE_NAMES: Final = ("flagz", "metrics", "statusz")
+# Subresource of the API server: a link to the page of the cluster.
+UI_PAGE: Final = "ui"
 # Subresource of a pod: its explanation.
 WHY_PAGE: Final = "why"
 
@@ -38,7 +40,10 @@ def _make_kind_info(kind: str, plural: str, *short_names: str, pages: tuple[Subr
 
 CLOCK: Final = _make_kind_info("Clock", "clocks")
 COMPONENT: Final = _make_kind_info(
-    "Component", "components", "comp", pages=tuple(Subresource(name, "Component", _READ) for name in PAGE_NAMES)
+    "Component",
+    "components",
+    "comp",
+    pages=tuple(Subresource(name, "Component", _READ) for name in (*PAGE_NAMES, UI_PAGE)),
 )
 FAULT: Final = _make_kind_info("Fault", "faults")
 SNAPSHOT: Final = _make_kind_info("Snapshot", "snapshots", "snap")
@@ -76,7 +81,7 @@ def make_kind_set(kind_dependencies: ControlKindDependencies, pages: PageHandler
         load=lambda info: kinds[info.kind],
         strategy=lambda info: kinds[info.kind].strategy(dependencies),
         get_handlers={
-            **{(GROUP, "components", name): pages[name] for name in PAGE_NAMES},
+            **{(GROUP, "components", name): pages[name] for name in (*PAGE_NAMES, UI_PAGE)},
             (GROUP, "pods", WHY_PAGE): pages[WHY_PAGE],
         },
         openapi_schemas={(GROUP, VERSION, kind): make_published_schema(kind) for kind in kinds},

@@ -137,6 +137,7 @@ SUBRESOURCE_HANDLERS: Final[Mapping[str, Mapping[str, ResourceHandler]]] = {
     "proxy": _CONNECT_HANDLERS,
     "token": {"create": token_request.create_token},
     "flagz": _READ_EXTRA,
+    "ui": _READ_EXTRA,
     "metrics": _READ_EXTRA,
     "statusz": _READ_EXTRA,
 }

@@ -1,0 +1,279 @@
+// Result of `mockkube explore -o json`: the matrix of orders, and a player of counterexamples.
+import { useEffect, useRef, useState } from "preact/hooks";
+import { Badge, Command } from "./parts";
+import { get } from "./session";
+
+type Harm = Record<string, number>;
+
+interface Break {
+  invariant: string;
+  text: string;
+}
+
+interface Outcome {
+  harm: Harm;
+  breaks: Break[];
+}
+
+interface Order extends Outcome {
+  phase: "up" | "down";
+  order: string[];
+  verdict: "safe" | "unsafe" | "not tried";
+}
+
+interface Pair {
+  up: string[];
+  down: string[];
+  score: number;
+  upResult: Outcome;
+  downResult: Outcome;
+  retryResult: Outcome;
+}
+
+interface Counterexample extends Break {
+  moves: string[];
+}
+
+interface Exploration {
+  plan: string;
+  paths: number;
+  states: number;
+  orders: Order[];
+  pairs: Pair[];
+  counterexamples: Counterexample[];
+}
+
+export function Explore() {
+  const [exploration, setExploration] = useState<Exploration | null>(null);
+  const [error, setError] = useState("");
+  useEffect(() => {
+    get<Exploration | null>("exploration").then((found) => setExploration((old) => old ?? found), (problem: Error) => setError(problem.message));
+  }, []);
+  const load = async (file: File | undefined) => {
+    if (!file) return;
+    try {
+      const found = JSON.parse(await file.text()) as Exploration;
+      if (!Array.isArray(found.orders) || !Array.isArray(found.pairs) || !Array.isArray(found.counterexamples)) throw new Error("it has no orders");
+      setExploration(found);
+      setError("");
+    } catch (problem) {
+      setError(`${file.name} is no result of mockkube explore -o json: ${(problem as Error).message}`);
+    }
+  };
+  return (
+    <section class="explore" aria-label="Exploration">
+      {error && <p class="error" role="alert">{error}</p>}
+      {exploration && <Result exploration={exploration} />}
+      <div class="box">
+        <h2>{exploration ? "Show another exploration" : "No exploration yet"}</h2>
+        <p>An exploration tries every order in which components can change. Write one, then open it here or with the command.</p>
+        <Command text={"mockkube explore PLAN -o json > result.json\nmockkube ui --exploration result.json"} />
+        <label class="file">
+          Open a result <input type="file" accept="application/json,.json" onChange={(event) => void load(event.currentTarget.files?.[0])} />
+        </label>
+      </div>
+    </section>
+  );
+}
+
+function Result({ exploration }: { exploration: Exploration }) {
+  const count = (phase: string, verdict?: string) => exploration.orders.filter((one) => one.phase === phase && (!verdict || one.verdict === verdict)).length;
+  return (
+    <>
+      <h2>{exploration.plan}</h2>
+      <ul class="figures">
+        <li><b>{count("up", "safe")} of {count("up")}</b> orders up are safe</li>
+        <li><b>{count("down", "safe")} of {count("down")}</b> orders down are safe</li>
+        <li><b>{exploration.paths}</b> paths tried</li>
+        <li><b>{exploration.counterexamples.length}</b> invariants broken</li>
+      </ul>
+      {exploration.counterexamples.length > 0 && <Player exploration={exploration} />}
+      <Matrix exploration={exploration} />
+    </>
+  );
+}
+
+const SPEEDS = [0.5, 1, 2, 4];
+
+function Player({ exploration }: { exploration: Exploration }) {
+  const examples = exploration.counterexamples;
+  const [chosen, setChosen] = useState(0);
+  const [step, setStep] = useState(0);
+  const [playing, setPlaying] = useState(false);
+  const [speed, setSpeed] = useState(1);
+  const example = examples[Math.min(chosen, examples.length - 1)];
+  // The moves, and then what breaks.
+  const last = example.moves.length + 1;
+  useEffect(() => {
+    setStep(0);
+    setPlaying(false);
+  }, [chosen, exploration]);
+  useEffect(() => {
+    if (!playing) return;
+    if (step >= last) {
+      setPlaying(false);
+      return;
+    }
+    const timer = setTimeout(() => setStep(step + 1), 1200 / speed);
+    return () => clearTimeout(timer);
+  }, [playing, step, speed, last]);
+  const components = [...new Set(exploration.orders.flatMap((one) => one.order))];
+  const changed = new Map(components.map((one) => [one, false]));
+  for (const move of example.moves.slice(0, step)) {
+    const [component, direction] = move.split(" ");
+    changed.set(component, direction === "up");
+  }
+  const moved = step > 0 && step <= example.moves.length ? example.moves[step - 1].split(" ")[0] : "";
+  const play = () => {
+    if (!playing && step >= last) setStep(0);
+    setPlaying(!playing);
+  };
+  return (
+    <section class="player" aria-labelledby="player-title">
+      <h3 id="player-title">How it breaks</h3>
+      <label>
+        Counterexample to{" "}
+        <select value={chosen} onChange={(event) => setChosen(Number(event.currentTarget.value))}>
+          {examples.map((one, index) => <option key={one.invariant + index} value={index}>{one.invariant}</option>)}
+        </select>
+      </label>
+      <div class="buttons start" role="group" aria-label="Player">
+        <button onClick={() => setStep(0)} disabled={step === 0} aria-label="To the start">⏮</button>
+        <button onClick={() => setStep(step - 1)} disabled={step === 0} aria-label="Step back">◀</button>
+        <button class="primary" onClick={play}>{playing ? "Pause" : "Play"}</button>
+        <button onClick={() => setStep(step + 1)} disabled={step >= last} aria-label="Step">▶</button>
+        <label>
+          Speed{" "}
+          <select value={speed} onChange={(event) => setSpeed(Number(event.currentTarget.value))}>
+            {SPEEDS.map((one) => <option key={one} value={one}>{one}×</option>)}
+          </select>
+        </label>
+      </div>
+      <ul class="settings">
+        {components.map((one) => (
+          <li key={one} class={`${changed.get(one) ? "changed" : ""}${one === moved ? " moved" : ""}`}>
+            <b>{one}</b> <span>{changed.get(one) ? "new setting" : "old setting"}</span>
+          </li>
+        ))}
+      </ul>
+      <ol class="moves">
+        {example.moves.map((move, index) => {
+          const [component, direction] = move.split(" ");
+          return (
+            <li key={index} aria-current={step === index + 1 ? "step" : undefined} class={step > index ? "done" : ""}>
+              <button class="link" onClick={() => setStep(index + 1)}>{component} {direction === "up" ? "changes" : "changes back"}</button>
+            </li>
+          );
+        })}
+        <li aria-current={step === last ? "step" : undefined} class={step === last ? "done broken" : ""}>
+          <button class="link" onClick={() => setStep(last)}>{example.invariant} breaks</button>
+        </li>
+      </ol>
+      <div aria-live="polite">{step === last && <p class="box tone-bad">{example.text}</p>}</div>
+      <p class="soft small">The same as a scenario, which passes as long as the order breaks something:</p>
+      <Command text={`mockkube explore PLAN --trace ${example.invariant} > broken.yaml\nmockkube test -v broken.yaml`} />
+    </section>
+  );
+}
+
+const SHADES = [0, 50, 150, 400, 800];
+
+function shade(score: number): number {
+  return SHADES.filter((one) => score > one).length;
+}
+
+function shortOrder(order: string[]): string {
+  const short: Record<string, string> = { "kube-apiserver": "API", "kube-scheduler": "sched", "kube-controller-manager": "KCM", kubelet: "kubelet" };
+  return order.map((one) => short[one] ?? one).join(" → ");
+}
+
+function describeHarm(outcome: Outcome): string {
+  const parts = Object.entries(outcome.harm).filter(([, count]) => count > 0).map(([kind, count]) => `${kind} ${count}`);
+  return parts.length ? parts.join(", ") : "no harm";
+}
+
+function Matrix({ exploration }: { exploration: Exploration }) {
+  const key = (order: string[]) => order.join(">");
+  const ups = [...new Set(exploration.pairs.map((one) => key(one.up)))];
+  const downs = [...new Set(exploration.pairs.map((one) => key(one.down)))];
+  const cells = new Map(exploration.pairs.map((one) => [`${key(one.up)} ${key(one.down)}`, one]));
+  const [row, setRow] = useState(0);
+  const [column, setColumn] = useState(0);
+  const grid = useRef<HTMLDivElement>(null);
+  const moved = useRef(false);
+  useEffect(() => {
+    if (moved.current) grid.current?.querySelector<HTMLElement>('[tabindex="0"]')?.focus();
+    moved.current = false;
+  }, [row, column]);
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowRight: [0, 1], ArrowLeft: [0, -1], ArrowDown: [1, 0], ArrowUp: [-1, 0] }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    moved.current = true;
+    setRow(Math.max(0, Math.min(ups.length - 1, row + step[0])));
+    setColumn(Math.max(0, Math.min(downs.length - 1, column + step[1])));
+  };
+  const chosen = cells.get(`${ups[row]} ${downs[column]}`);
+  return (
+    <section aria-labelledby="matrix-title">
+      <h3 id="matrix-title">Every order up with every order down</h3>
+      <p class="soft small">A row is an order up, a column an order down; the darker, the more harm. Arrow keys move.</p>
+      <ul class="legend small" aria-label="Harm">
+        {["no harm", "up to 50", "up to 150", "up to 400", "up to 800", "more"].map((one, index) => <li key={one}><i class={`key shade-${index}`} /> {one}</li>)}
+      </ul>
+      <div class="matrix-columns">
+        <div class="wide">
+          <div ref={grid} role="grid" aria-label="Orders" class="matrix" onKeyDown={onKeyDown} aria-rowcount={ups.length} aria-colcount={downs.length} style={{ gridTemplateColumns: `repeat(${downs.length}, minmax(20px, 1fr))` }}>
+            {ups.map((up, upIndex) => (
+              <div role="row" key={up} class="matrix-row">
+                {downs.map((down, downIndex) => {
+                  const cell = cells.get(`${up} ${down}`);
+                  const focused = upIndex === row && downIndex === column;
+                  return (
+                    <div
+                      role="gridcell"
+                      key={down}
+                      class={`cell shade-${cell ? shade(cell.score) : "none"}`}
+                      tabIndex={focused ? 0 : -1}
+                      aria-selected={focused}
+                      aria-label={cell ? `up ${shortOrder(cell.up)}, down ${shortOrder(cell.down)}: harm ${cell.score}` : "not tried"}
+                      title={cell && `up ${shortOrder(cell.up)}\ndown ${shortOrder(cell.down)}\nharm ${cell.score}`}
+                      onClick={() => {
+                        setRow(upIndex);
+                        setColumn(downIndex);
+                      }}
+                    />
+                  );
+                })}
+              </div>
+            ))}
+          </div>
+        </div>
+        {chosen && (
+          <div class="box pair-details" aria-live="polite">
+            <p><Badge tone={chosen.score ? "bad" : "good"}>harm {chosen.score}</Badge></p>
+            <h4>Up: {shortOrder(chosen.up)}</h4>
+            <Outcomes outcome={chosen.upResult} />
+            <h4>Down: {shortOrder(chosen.down)}</h4>
+            <Outcomes outcome={chosen.downResult} />
+            <h4>All up again</h4>
+            <Outcomes outcome={chosen.retryResult} />
+          </div>
+        )}
+      </div>
+    </section>
+  );
+}
+
+function Outcomes({ outcome }: { outcome: Outcome }) {
+  return (
+    <>
+      <p class="small">{describeHarm(outcome)}</p>
+      {outcome.breaks.length > 0 && (
+        <ul class="small">
+          {outcome.breaks.map((one) => <li key={one.invariant + one.text}><b>{one.invariant}</b>: {one.text}</li>)}
+        </ul>
+      )}
+    </>
+  );
+}
