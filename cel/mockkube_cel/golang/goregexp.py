@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
-import re2  # type: ignore[import-untyped]  # the package carries no types
-
 # Number of compiled patterns that are kept; the least recently used one is dropped.
 CACHE_MAX: Final = 1024
 # Go's limits on repetition counts and nesting: beyond them a pattern is rejected, whatever RE2 could do.
@@ -58,6 +56,8 @@ class RegexError(ValueError):
 @lru_cache(CACHE_MAX)
 def compile_pattern(pattern: str) -> Any:
     """Return an object with `search(text)`, or raise RegexError."""
+    import re2  # type: ignore[import-untyped]  # 3 MB, when the first pattern comes; the package carries no types
+
     translated = _Parser(pattern).translate()
     try:
         return _compile_re2(translated)
@@ -80,6 +80,8 @@ def find_all(pattern: str, text: str, limit: int) -> Iterator[str]:
 
 
 def _compile_re2(pattern: str) -> Any:
+    import re2
+
     options = re2.Options()
     options.log_errors = False
     options.max_mem = _MEMORY_BYTES_MAX
@@ -100,6 +102,8 @@ def _find_unicode_class(name: str) -> str | None:
 
 
 def _is_valid_re2(pattern: str) -> bool:
+    import re2
+
     try:
         _compile_re2(pattern)
     except re2.error:
