@@ -1,6 +1,7 @@
 """Carry out the perturbation of a run: faults, kills, restarts with stale caches, stolen leases."""
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from typing import Any, Final
 
@@ -21,6 +22,9 @@ _FAULTS: Final = "faults"
 _FOLLOW_SECONDS: Final = 0.001
 _ERROR_MIN: Final = 400
 _STOLEN_SECONDS: Final = 5
+_TOUCHED: Final = "mockkube.dev/touched"
+
+StartTask = Callable[[Coroutine[Any, Any, None]], None]
 
 
 class PerturbationInjector:
@@ -34,6 +38,7 @@ class PerturbationInjector:
         recorder: RunRecorder,
         client: Client,
         clock: Clock,
+        start_task: StartTask,
     ) -> None:
         self.perturbation = perturbation
         # Whether the perturbation has happened.
@@ -41,7 +46,7 @@ class PerturbationInjector:
         # Whether it has begun and not ended.
         self.is_in_force = False
         self._control_plane, self._processes, self._recorder = control_plane, processes, recorder
-        self._client, self._clock = client, clock
+        self._client, self._clock, self._start_task = client, clock, start_task
         self._fault_names: list[str] = []
         self._matched_writes = 0
 
@@ -54,6 +59,24 @@ class PerturbationInjector:
         if one.stolen_lease is not None:
             await self._steal_lease(one.stolen_lease)
         await self._create_faults(one.faults)
+
+    def note_request(self, observed: ObservedRequest) -> None:
+        """Let another client be first with a write to an object."""
+        one = self.perturbation
+        if one is None or one.touch_before is None or not self.is_in_force or not one.touch_before.matches(observed):
+            return
+        self._matched_writes += 1
+        if self._matched_writes == one.touch_before.number:
+            self._start_task(self._touch(observed))
+
+    async def _touch(self, observed: ObservedRequest) -> None:
+        """Change an object, and change it back: its content stays, its resourceVersion does not."""
+        kind = f"{observed.kind}.{observed.group}" if observed.group else observed.kind
+        key = Key(observed.namespace, observed.name)
+        with suppress(ApiError):
+            for value in ("true", None):
+                patch = {"metadata": {"annotations": {_TOUCHED: value}}}
+                await self._client.patch(kind, key, patch, patch_type=PatchType.MERGE)
 
     def note_response(self, observed: ObservedRequest) -> None:
         """Kill a process whose write has taken effect; it does not get the answer."""

@@ -69,6 +69,8 @@ class Perturbation:
     faults: tuple[Mapping[str, Any], ...] = ()
     # The process is killed when this write has taken effect.
     kill_after: WriteMatch | None = None
+    # Another client changes the object of this write just before it arrives, and changes it back.
+    touch_before: WriteMatch | None = None
     # Processes that are killed once the controller rests.
     kill_at_rest: tuple[str, ...] = ()
     # With a kill at rest: the restarted processes read this state from caches, until they rest.

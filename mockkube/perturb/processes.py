@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from mockkube.cluster.configuration.errors import ConfigurationError
+from mockkube.perturb.recorder import STARTS
 from mockkube.perturb.workload import ProcessSpec
 from mockkube.runtime.clock import Clock
 
@@ -75,7 +76,7 @@ class ControllerProcess:
                 raise ConfigurationError(
                     f"{command[0]}: {error.strerror}: give a program that can be started after --"
                 ) from None
-        self._note(self.spec.name, "starts", started=True)
+        self._note(self.spec.name, STARTS, started=True)
         return await self._process.wait()
 
     def kill(self, *, restart: bool = True) -> None:

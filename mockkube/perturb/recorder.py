@@ -18,6 +18,8 @@ from mockkube.runtime.clock import Clock
 from mockkube.testing.recorded_request import RecordedRequest
 
 USER: Final = "user"
+# Text of the start of a process.
+STARTS: Final = "starts"
 _LEASES: Final = "leases.coordination.k8s.io"
 _EVENTS: Final = ("events", "events.events.k8s.io")
 _REPEATED_READS_MAX: Final = 5

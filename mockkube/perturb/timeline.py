@@ -1,13 +1,15 @@
 """Timeline of a run: what the controller read and wrote, what others wrote, and the perturbation."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from enum import StrEnum
+from itertools import groupby
 from typing import Any, Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.perturb.object_history import ObjectChange, is_noise
-from mockkube.perturb.recorder import USER, ControllerRequest, RunRecord
+from mockkube.perturb.recorder import STARTS, USER, ControllerRequest, RunRecord
 
 CLUSTER: Final = "cluster"
 _FIELDS_MAX: Final = 4
@@ -44,11 +46,19 @@ def build_timeline(record: RunRecord) -> list[TimelineEntry]:
     return sorted(entries, key=lambda one: one.at)
 
 
-def cut_timeline(entries: Sequence[TimelineEntry], before: int = 12, after: int = 25) -> list[TimelineEntry]:
-    """Return the entries around the first perturbation, and the last ones."""
-    first = next((index for index, one in enumerate(entries) if one.kind is EntryKind.PERTURBATION), len(entries))
+def cut_timeline(all_entries: Sequence[TimelineEntry], before: int = 12, after: int = 25) -> list[TimelineEntry]:
+    """Return the entries around the first perturbation, and the last ones; equal ones in a row once."""
+    entries = [_merge(list(alike)) for _, alike in groupby(all_entries, lambda one: (one.actor, one.text))]
+    # The first events of processes are their starts.
+    disturbed = (index for index, one in enumerate(entries) if one.kind is EntryKind.PERTURBATION)
+    first = next((index for index in disturbed if entries[index].text != STARTS), len(entries))
     start, end = max(first - before, 0), first + after
     return [*entries[start:end], *entries[max(end, len(entries) - before) :]]
+
+
+def _merge(alike: Sequence[TimelineEntry]) -> TimelineEntry:
+    first = alike[0]
+    return first if len(alike) == 1 else replace(first, text=f"{first.text} ({len(alike)} times)")
 
 
 def _list_steps(record: RunRecord) -> Iterator[TimelineEntry]:

@@ -14,6 +14,7 @@ import orjson
 
 from mockkube.api.errors import ApiError
 from mockkube.api.json_objects import Object
+from mockkube.apiserver.http.requests.observed_request import ObservedRequest
 from mockkube.client import kubeconfig
 from mockkube.client.http import HttpClient
 from mockkube.cluster.cluster import RunningCluster
@@ -129,11 +130,18 @@ class _WorkloadRun:
         for operation in self._workload.setup:
             if message := await self._try_operation(operation):
                 raise ConfigurationError(f"{operation.location.file}: setup: {message}")
-        await self._observe(stack)
-        self._injector = PerturbationInjector(
-            self._plan.perturbation, self._control_plane, self._processes, self._recorder, client, self._clock
-        )
         group = await stack.enter_async_context(asyncio.TaskGroup())
+        tasks: list[asyncio.Task[None]] = []
+        self._injector = PerturbationInjector(
+            self._plan.perturbation,
+            self._control_plane,
+            self._processes,
+            self._recorder,
+            client,
+            self._clock,
+            lambda work: tasks.append(group.create_task(work)),
+        )
+        await self._observe(stack)
         try:
             await self._play_steps(group, stack)
         except _RunOver:
@@ -155,13 +163,17 @@ class _WorkloadRun:
         group = await stack.enter_async_context(asyncio.TaskGroup())
         stack.callback(group.create_task(self._recorder.history.follow(store), name="history").cancel)
         faults = self._control_plane.faults
-        faults.on_request, faults.on_event = self._recorder.note_request, self._recorder.note_event
+        faults.on_event = self._recorder.note_event
 
-        def note_response(observed: object) -> None:
-            self._injector.note_response(observed)  # type: ignore[arg-type]
-            self._recorder.note_response(observed)  # type: ignore[arg-type]
+        def note_request(observed: ObservedRequest) -> None:
+            self._recorder.note_request(observed)
+            self._injector.note_request(observed)
 
-        faults.on_response = note_response
+        def note_response(observed: ObservedRequest) -> None:
+            self._injector.note_response(observed)
+            self._recorder.note_response(observed)
+
+        faults.on_request, faults.on_response = note_request, note_response
 
     # Steps
 

@@ -3,6 +3,7 @@
 import shlex
 
 from mockkube.perturb.session import SessionResult
+from mockkube.report.wording import count_noun
 
 
 def format_command(result: SessionResult, perturbation_id: str) -> str:
@@ -24,6 +25,6 @@ def summarize(result: SessionResult) -> str:
     reached = sum(one.record.is_reached for one in result.results)
     not_tried = f", {len(result.not_tried)} not tried for lack of time" if result.not_tried else ""
     return (
-        f"{count or 'no'} finding{'s' * (count != 1)} in {tried} perturbations "
+        f"{count or 'no'} finding{'s' * (count != 1)} in {count_noun(tried, 'perturbation')} "
         f"({reached} took place{not_tried}), {result.seconds:.0f} s"
     )

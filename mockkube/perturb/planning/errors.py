@@ -1,6 +1,7 @@
 """Errors of requests: before or after they take effect, conflicts, throttling, failed reads, slow answers."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from mockkube.perturb.perturbation import Perturbation, make_fault
@@ -19,13 +20,8 @@ _TIMEOUT: Final = {
     "status": {"code": 504, "reason": "Timeout", "message": "Timeout: request did not complete within the timeout"},
     "afterEffect": True,
 }
-_CONFLICT: Final = {
-    "status": {
-        "code": 409,
-        "reason": "Conflict",
-        "message": "the object has been modified; please apply your changes to the latest version and try again",
-    }
-}
+# Time for the other client to be first.
+_CONFLICT: Final = {"delaySeconds": 0.3}
 _THROTTLE: Final = {
     "status": {"code": 429, "reason": "TooManyRequests", "message": "too many requests", "retryAfterSeconds": 1}
 }
@@ -48,7 +44,8 @@ def plan_conflicts(record: RunRecord, workload: Workload) -> Iterator[Perturbati
     """Yield a conflict of each write that demands a resourceVersion."""
     for write in list_writes(record, workload):
         if write.is_conditional and write.match.verb in ("update", "patch"):
-            yield _make(CONFLICT, write, _CONFLICT, "conflicts, as if another client had changed the object")
+            one = _make(CONFLICT, write, _CONFLICT, "conflicts: another client has changed the object just before")
+            yield replace(one, touch_before=write.match)
 
 
 def plan_throttling(record: RunRecord, workload: Workload) -> Iterator[Perturbation]:

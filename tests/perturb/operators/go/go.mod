@@ -1,0 +1,3 @@
+module example.com/stale-deletion
+
+go 1.21
