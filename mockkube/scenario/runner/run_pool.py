@@ -3,12 +3,12 @@
 import asyncio
 import gc
 import multiprocessing
-import os
 import shlex
 import signal
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from types import FrameType
 from typing import Final
 
 from mockkube.cluster.configuration.errors import StartError
@@ -18,8 +18,8 @@ from mockkube.scenario.runner.results import RunResult
 from mockkube.scenario.runner.scenario_runner import RunOptions, ScenarioRun, play
 from mockkube.scenario.scenario import Scenario
 
-# Exit status of a process ended by SIGINT: 128 + 2.
-_EXIT_INTERRUPTED: Final = 130
+# Whether SIGINT has reached this process of the pool.
+_is_interrupted = False
 # Collect garbage less often than by default: most objects are decoded JSON, which has no reference cycles.
 _GC_THRESHOLDS: Final = (50_000, 20, 100)
 
@@ -81,19 +81,27 @@ def set_gc_thresholds() -> None:
 
 
 def _initialize_process() -> None:
-    """Prepare a process of the pool; SIGINT ends it immediately while it waits for work."""
+    """Prepare a process of the pool."""
     set_gc_thresholds()
-    # The terminal sends SIGINT to all processes; an idle one would otherwise print a traceback.
-    signal.signal(signal.SIGINT, lambda number, frame: os._exit(_EXIT_INTERRUPTED))
+    signal.signal(signal.SIGINT, _note_interrupt)
+
+
+def _note_interrupt(_number: int, _frame: FrameType | None) -> None:
+    """Play nothing more. The pool ends the process: if it ended by itself, the pool would kill the others at once."""
+    global _is_interrupted
+    _is_interrupted = True
 
 
 def _play_in_process(run: ScenarioRun, options: RunOptions) -> RunResult:
-    """Play one run in a process of the pool; on SIGINT stop its cluster, then end the process."""
+    """Play one run in a process of the pool; on SIGINT, which a terminal sends to all processes, stop its cluster."""
+    if _is_interrupted:
+        raise KeyboardInterrupt
     waiting = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         return play_one(run, options)
     except KeyboardInterrupt:
-        os._exit(_EXIT_INTERRUPTED)
+        _note_interrupt(signal.SIGINT, None)
+        raise
     finally:
         signal.signal(signal.SIGINT, waiting)
 
