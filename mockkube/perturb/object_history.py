@@ -20,7 +20,7 @@ _INTERNAL: Final = ("/registry/mockkube", "/registry/ranges/")
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectChange:
+class RecordedChange:
     """One change of an object."""
 
     at: float
@@ -46,8 +46,8 @@ class ObjectChange:
 class ObjectHistory:
     """Changes of all objects since the history began."""
 
-    def __init__(self, clock: Clock, on_change: Callable[[ObjectChange], None]) -> None:
-        self.changes: list[ObjectChange] = []
+    def __init__(self, clock: Clock, on_change: Callable[[RecordedChange], None]) -> None:
+        self.changes: list[RecordedChange] = []
         self._clock, self._on_change = clock, on_change
         self._fingerprints: dict[ObjectId, bytes] = {}
         self._current: dict[ObjectId, Object] = {}
@@ -87,7 +87,7 @@ class ObjectHistory:
             fingerprint = make_fingerprint(obj)
             has_new_content = self._fingerprints.get(identity) != fingerprint
             self._fingerprints[identity] = fingerprint
-        change = ObjectChange(self._clock.monotonic(), entry.revision, identity, obj, is_deletion, has_new_content)
+        change = RecordedChange(self._clock.monotonic(), entry.revision, identity, obj, is_deletion, has_new_content)
         self.changes.append(change)
         self._on_change(change)
 
@@ -96,7 +96,7 @@ class ObjectHistory:
         """Revision of the last change."""
         return self._revision
 
-    def find_last(self, identity: ObjectId) -> ObjectChange | None:
+    def find_last(self, identity: ObjectId) -> RecordedChange | None:
         """Return the last change of an object."""
         return next((one for one in reversed(self.changes) if one.identity == identity), None)
 

@@ -12,7 +12,7 @@ from mockkube.cluster.faults.faults import WRITES, FaultRequest
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.perturb.differences import StateDifference
 from mockkube.perturb.normalization import ObjectId
-from mockkube.perturb.object_history import ObjectChange, ObjectHistory
+from mockkube.perturb.object_history import ObjectHistory, RecordedChange
 from mockkube.perturb.perturbation import Perturbation, get_resource_name
 from mockkube.runtime.clock import Clock
 from mockkube.testing.recorded_request import RecordedRequest
@@ -123,7 +123,7 @@ class RunRecord:
     delivered: list[DeliveredEvent] = field(default_factory=list)
     process_events: list[ProcessEvent] = field(default_factory=list)
     steps: list[StepRecord] = field(default_factory=list)
-    changes: Sequence[ObjectChange] = ()
+    changes: Sequence[RecordedChange] = ()
     # Resources with an open watch of a process at the end of step 0.
     watched: frozenset[str] = frozenset()
     # Whether the perturbation has happened.
@@ -204,7 +204,7 @@ class RunRecorder:
             self._open = [one for one in self._open if one.process != process]
         self._note_activity()
 
-    def _note_change(self, change: ObjectChange) -> None:
+    def _note_change(self, change: RecordedChange) -> None:
         if change.has_new_content and change.identity.resource not in (_LEASES, *_EVENTS):
             self._note_activity()
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.lazy_dataclasses import dataclass
-from mockkube.perturb.object_history import ObjectChange, is_noise
+from mockkube.perturb.object_history import RecordedChange, is_noise
 from mockkube.perturb.recorder import STARTS, USER, ControllerRequest, RunRecord
 
 CLUSTER: Final = "cluster"
@@ -108,7 +108,7 @@ def _list_changes(record: RunRecord) -> Iterator[TimelineEntry]:
             last.pop(change.identity, None)
 
 
-def _describe_change(change: ObjectChange, before: ReadOnlyObject | None) -> str:
+def _describe_change(change: RecordedChange, before: ReadOnlyObject | None) -> str:
     if change.is_deletion:
         return "is gone"
     if before is None:

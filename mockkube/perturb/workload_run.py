@@ -235,23 +235,31 @@ class _WorkloadRun:
 
     async def _wait_until_quiet(self) -> None:
         """Wait until the controller rests while a perturbation is in force, or tries again for a while."""
-        deadline = self._clock.monotonic() + min(_PERTURBED_SECONDS_MAX, self._workload.step_seconds_max)
-        while not self._is_quiet() and self._clock.monotonic() < deadline:
+        began = busy_since = self._clock.monotonic()
+        while not self._is_quiet():
+            now = self._clock.monotonic()
+            if not self._recorder.has_started:
+                busy_since = now
+            if now > min(busy_since + _PERTURBED_SECONDS_MAX, began + self._workload.step_seconds_max):
+                return
             await self._clock.sleep(_POLL_SECONDS)
 
     # Judgement
 
     async def _judge_step(self, step: StepRecord) -> None:
         """Wait until the state equals that of the reference; end the run if it does not get there."""
-        began = self._clock.monotonic()
+        began = busy_since = self._clock.monotonic()
+        seconds_max = self._workload.step_seconds_max + self._workload.patience_seconds
         while True:
             now = self._clock.monotonic()
+            if not self._recorder.has_started:
+                busy_since = now  # the time that a process takes to start is not counted
             if self._is_quiet():
                 state = self._get_state()
                 differences = self._compare(step.index, state)
                 if not differences or now >= self._recorder.last_activity_at + self._get_patience():
                     break
-            elif now > began + self._get_busy_seconds_max(step.index):
+            elif now > min(busy_since + self._get_busy_seconds_max(step.index), began + seconds_max):
                 if not self._recorder.has_started:
                     self._record.error = f"the controller sends no request within {now - began:.0f} s"
                     raise _RunOver
@@ -284,7 +292,7 @@ class _WorkloadRun:
     def _get_busy_seconds_max(self, step: int) -> float:
         """Return how long the controller may be busy before its writes count as endless."""
         if self._reference is None or not self._reference.records:
-            return self._workload.step_seconds_max + self._workload.patience_seconds
+            return float("inf")
         usual = max(one.ended_at - one.began_at for one in self._reference.last.steps if one.index == step)
         return min(usual * _BUSY_FACTOR, self._workload.step_seconds_max) + self._workload.patience_seconds
 

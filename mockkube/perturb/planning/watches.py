@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from mockkube.perturb.normalization import ObjectId
-from mockkube.perturb.object_history import ObjectChange
+from mockkube.perturb.object_history import RecordedChange
 from mockkube.perturb.perturbation import Perturbation, StalePoint, make_fault
 from mockkube.perturb.recorder import USER, DeliveredEvent, RunRecord
 from mockkube.perturb.workload import Workload
@@ -110,7 +110,7 @@ def _make_missed(workload: Workload, process: str, event: DeliveredEvent, before
 
 
 def _describe_change(
-    changes: Mapping[tuple[ObjectId, int], ObjectChange], events: Sequence[DeliveredEvent], index: int
+    changes: Mapping[tuple[ObjectId, int], RecordedChange], events: Sequence[DeliveredEvent], index: int
 ) -> tuple[str, ...]:
     """Return the names of the fields that an event changes, two levels deep."""
     new = changes.get((events[index].identity, events[index].revision))
