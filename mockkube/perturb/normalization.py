@@ -20,6 +20,8 @@ _DROPPED_METADATA: Final = ("uid", "resourceVersion", "generation", "creationTim
 _DROPPED_FIELDS: Final = frozenset(("observedGeneration",))
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?")
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+# Volume of a pod with the token of its service account.
+_TOKEN_VOLUME: Final = re.compile(r"\bkube-api-access-[a-z0-9]{5}\b")
 _CONTAINER_ID: Final = re.compile(r"\b[0-9a-f]{64}\b")
 _ADDRESS: Final = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b")
 _ADDRESSED: Final = frozenset(("pods", "endpoints", "endpointslices.discovery.k8s.io", "services"))
@@ -181,4 +183,5 @@ class _Replacer:
         if self._pattern is not None:
             text = self._pattern.sub(lambda match: self._names[match[0]], text)
         text = _CONTAINER_ID.sub("<id>", _UID.sub("<uid>", _TIME.sub("<time>", text)))
+        text = _TOKEN_VOLUME.sub("kube-api-access-*", text)
         return _ADDRESS.sub("<ip>", text) if identity.resource in _ADDRESSED else text

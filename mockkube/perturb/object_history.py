@@ -15,6 +15,7 @@ from mockkube.perturb.normalization import NOISE, ObjectId, make_fingerprint
 from mockkube.runtime.clock import Clock
 
 _PREFIX: Final = "/registry/"
+_STATIC_GROUPS: Final = (".rbac.authorization.k8s.io", ".flowcontrol.apiserver.k8s.io", ".apiregistration.k8s.io")
 # Keys of the store that hold no objects of users.
 _INTERNAL: Final = ("/registry/mockkube", "/registry/ranges/")
 
@@ -55,15 +56,17 @@ class ObjectHistory:
 
     @property
     def current(self) -> Mapping[ObjectId, Object]:
-        """Objects that have changed since the history began, as they are now."""
+        """Objects as they are now; of the many that API servers create for themselves, only those that have changed."""
         return self._current
 
     async def start(self, store: Store) -> None:
-        """Begin with what the store holds; those objects do not count until they change."""
+        """Begin with what the store holds."""
         page = await store.list(_PREFIX)
         self._revision = page.revision
         for entry in page.entries:
             if (decoded := _decode(entry)) is not None:
+                if not decoded[0].resource.endswith(_STATIC_GROUPS):
+                    self._current[decoded[0]] = decoded[1]
                 self._fingerprints[decoded[0]] = make_fingerprint(decoded[1])
 
     async def follow(self, store: Store) -> None:

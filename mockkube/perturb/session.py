@@ -104,6 +104,7 @@ class _Session:
         self._pending: list[Perturbation] = []
         self._total = 0
         self._alike: Counter[str] = Counter()
+        self._undisturbed_count = 0
 
     async def run(self) -> SessionResult:
         """Play the reference runs, then the perturbations."""
@@ -217,7 +218,11 @@ class _Session:
         return result
 
     async def _play(self, perturbation: Perturbation | None, reference: Reference | None) -> RunRecord:
-        return await play_workload(RunPlan(self._workload, self._options.seed, perturbation, reference), self._clock)
+        if perturbation is None:
+            self._undisturbed_count += 1
+        number = self._undisturbed_count if perturbation is None else 0
+        plan = RunPlan(self._workload, self._options.seed, number, perturbation, reference)
+        return await play_workload(plan, self._clock)
 
 
 def _check_record(record: RunRecord) -> None:

@@ -65,6 +65,8 @@ class RunPlan:
 
     workload: Workload
     seed: int = 0
+    # Undisturbed runs have different numbers, and so different generated names, from which they learn what differs.
+    number: int = 0
     # None: an undisturbed run.
     perturbation: Perturbation | None = None
     # None: the first run, which has nothing to be compared with.
@@ -76,7 +78,7 @@ async def play_workload(plan: RunPlan, clock: Clock) -> RunRecord:
     record = RunRecord(plan.perturbation, clock.monotonic())
     try:
         async with AsyncExitStack() as stack:
-            random = Random.from_seed(plan.seed, "perturb")
+            random = Random.from_seed(plan.seed, f"perturb/{plan.number}")
             opened = open_temporary_cluster(plan.workload.configuration, random=random)
             cluster = await stack.enter_async_context(opened)
             running = await stack.enter_async_context(cluster)

@@ -2,8 +2,9 @@
 
 import asyncio
 import os
+import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,13 +57,28 @@ def command(command: tuple[str, ...], directory: Path, *, lists: bool, **options
         command=command,
     )
     with without_logs() if not options["verbose"] else nullcontext():
-        result = asyncio.run(run_session(workload, session_options, RealClock(), _make_progress(hide=options["quiet"])))
+        progress = _make_progress(hide=options["quiet"])
+        result = asyncio.run(_run_until_signal(run_session(workload, session_options, RealClock(), progress)))
+    if result is None:
+        return Exit.INTERRUPTED
     if lists:
         for one in result.not_tried:
             click.echo(f"{one.id}: {one.text}")
         return Exit.OK
     _print_result(result, options)
     return Exit.FAILED if result.findings else Exit.OK
+
+
+async def _run_until_signal(session: "Coroutine[Any, Any, SessionResult]") -> "SessionResult | None":
+    """Run a session; None if a signal ends it, after the controller's processes have ended."""
+    loop = asyncio.get_running_loop()
+    running = loop.create_task(session, name="session")
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, running.cancel)
+    try:
+        return await running
+    except asyncio.CancelledError:
+        return None
 
 
 def _make_progress(*, hide: bool) -> "Callable[[Progress], None]":

@@ -1,6 +1,9 @@
 """`mockkube perturb` as a user types it."""
 
+import os
+import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -76,3 +79,18 @@ class TestFindings:
         assert answer.code == 2
         assert "fails without any perturbation: the controller sends no request" in answer.err
         assert "here I am" in answer.err
+
+
+@pytest.mark.heavy
+def test_a_signal_ends_the_controller_too(tmp_path: Path) -> None:
+    started = tmp_path / "pid"
+    program = f"import os, pathlib, time; pathlib.Path({str(started)!r}).write_text(str(os.getpid())); time.sleep(600)"
+    command = [sys.executable, "-m", "mockkube", "perturb", "--workload", str(PROOF / "workloads" / "create")]
+    with subprocess.Popen([*command, "--", sys.executable, "-c", program], stderr=subprocess.DEVNULL) as session:
+        while not (started.exists() and started.read_text()):
+            assert session.poll() is None
+            time.sleep(0.05)
+        session.terminate()
+        assert session.wait(30) == 130
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started.read_text()), 0)
