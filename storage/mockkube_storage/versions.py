@@ -89,6 +89,9 @@ class Versions:
         if not events:
             del self._events[key]
             self._keys.remove(key)
+        # No read needs the entry that a version from before the revision replaced.
+        elif (first := events[0]).revision <= revision and first.previous is not None:
+            events[0] = Event(first.type, first.revision, first.entry, None)
 
     def keys(self) -> Sequence[str]:
         """Return all keys that have versions."""
