@@ -231,7 +231,7 @@ class CrdController:
             return
         obj = change.object.load()
         # A large schema takes long to compile, so it is left to the queue, which compiles off the event loop.
-        if name in self._served and is_condition_true(obj, ESTABLISHED) and len(change.object.tail) < HEAVY_BYTES_MIN:
+        if name in self._served and is_condition_true(obj, ESTABLISHED) and change.object.size < HEAVY_BYTES_MIN:
             definition = Crd(obj, self._parser)
             if resources := self._build_resources(definition, obj):
                 self._install(definition, resources)

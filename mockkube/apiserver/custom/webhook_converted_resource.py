@@ -40,7 +40,7 @@ class ConversionCache:
         self._webhook = converter
         self._codec = codec
         self._converted: BoundedCache[tuple[str, str, int], CachedObject] = BoundedCache(
-            _CACHED_RECORDS_MAX, size_of=lambda cached: len(cached.tail)
+            _CACHED_RECORDS_MAX, size_of=lambda cached: cached.size
         )
         self._objects: BoundedCache[tuple[str, bytes], bytes] = BoundedCache(_CACHED_OBJECTS_MAX, size_of=len)
 

@@ -107,7 +107,7 @@ class LocalClient:
             objects, size = list[ReadOnlyObject](), 0
             for cached in page.items:
                 objects.append(request.view.get_object(cached))
-                size += len(cached.tail)
+                size += cached.size
                 if size > _SLICE_BYTES:  # decoding takes milliseconds, which others need not wait for
                     await yield_to_event_loop()
                     size = 0
@@ -313,5 +313,5 @@ def _to_registry_options(options: DeleteOptions) -> registry_options.DeleteOptio
 
 async def _give_way_after(cached: CachedObject) -> None:
     """Let others run after a large object: a component may write hundreds of them in one step."""
-    if len(cached.tail) > _LARGE_BYTES:
+    if cached.size > _LARGE_BYTES:
         await yield_to_event_loop()

@@ -105,13 +105,9 @@ async def _try_delete(
     else:
         _check_preconditions(resource, scope, old, options)
     request = AdmissionAttributes(Operation.DELETE, resource, scope, None, old, dry_run=options.dry_run)
-    await resource.run_with_conversions(
-        partial(storage_resource.dependencies.admission.admit, request), len(cached.tail)
-    )
+    await resource.run_with_conversions(partial(storage_resource.dependencies.admission.admit, request), cached.size)
     await storage_resource.dependencies.admission.admit_async(request)
-    await resource.run_with_conversions(
-        partial(storage_resource.dependencies.admission.validate, request), len(cached.tail)
-    )
+    await resource.run_with_conversions(partial(storage_resource.dependencies.admission.validate, request), cached.size)
     await storage_resource.dependencies.admission.validate_async(request)
     if (storage_resource.group, storage_resource.plural) in _ORPHANS_BY_DEFAULT:
         options = replace(options, orphans_by_default=True)

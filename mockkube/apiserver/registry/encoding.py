@@ -4,6 +4,7 @@ The resourceVersion is only known once the write is committed, so it is inserted
 The result is what GET returns, LIST joins and every watcher gets: an object is encoded once.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -14,6 +15,9 @@ from mockkube.api.fields import escape_html
 from mockkube.api.json_objects import Object, ReadOnlyObject
 
 _EMPTY_VERSION: Final = b'"resourceVersion":""'
+_MANAGED_FIELDS: Final = b',"managedFields":['
+# End of metadata whose last field is a list of objects. A quote before a letter begins a string, so none precedes it.
+_END_OF_MANAGED_FIELDS: Final = re.compile(rb'\}\]\},"[A-Za-z]')
 _META_ORDER: Final = (
     "name",
     "generateName",
@@ -75,6 +79,12 @@ def decode_stored(value: bytes, revision: int) -> tuple[bytes, bytes]:
     return tag, filled if len(filled) > len(body) else _set_version(body, revision)
 
 
+def find_version(value: bytes, start: int) -> int:  # hot: every write
+    """Return where in a stored value the resourceVersion is to be inserted; 0 if it has no place for it."""
+    at = value.find(_EMPTY_VERSION, start)
+    return at + len(_EMPTY_VERSION) - 1 if at >= 0 else 0
+
+
 def _set_version(body: bytes, revision: int) -> bytes:
     """Return JSON that another program stored, with its resourceVersion; unchanged if it is no object."""
     try:
@@ -95,4 +105,21 @@ def encode_head(kind: str, api_version: str) -> bytes:
 def loads(body: bytes) -> Object:
     """Decode an object from JSON."""
     obj: Object = orjson.loads(body)
+    return obj
+
+
+def loads_without_managed_fields(body: bytes) -> Object:  # hot: every object that a component reads
+    """Decode an object from JSON, except for the managedFields in its metadata."""
+    start = body.find(_MANAGED_FIELDS)
+    if start < 0:
+        return loads(body)
+    end = _END_OF_MANAGED_FIELDS.search(body, start)
+    # A template within the object has metadata, too, which is kept as it is.
+    if end is not None and body.count(b'"metadata":{', 0, start) == 1:
+        try:
+            return loads(body[:start] + body[end.start() + 2 :])
+        except orjson.JSONDecodeError:  # what ended was a list within the managedFields
+            pass
+    obj = loads(body)
+    obj["metadata"].pop("managedFields", None)
     return obj

@@ -173,6 +173,11 @@ class Resource:
         self._decode = dependencies.codec.get_decoder(node)
 
     @cached_property
+    def _stored_head(self) -> bytes:
+        """Beginning of the values that this binary version stores."""
+        return self.tag + b"\n" + self.head
+
+    @cached_property
     def strategy(self) -> Strategy:
         """Strategy of the kind, built when its first object is handled."""
         return self._make_strategy()
@@ -245,11 +250,17 @@ class Resource:
 
     def decode_entry(self, entry: Entry) -> CachedObject:  # hot: every write, and every object at the start
         """Return a stored entry as a cached object; what another binary version wrote is decoded by this schema."""
-        value = entry.value
+        value, head = entry.value, self._stored_head
+        # The tag names version and schema of the writer: equal tags mean that decoding would change nothing.
+        if value.startswith(head) and (version_at := encoding.find_version(value, len(head))):
+            namespace, _, name = entry.key[len(self.collection.prefix) :].rpartition("/")
+            return CachedObject(
+                entry.key, name, namespace, entry.revision, self.head, value, self.get_attributes,
+                tail_at=len(head), version_at=version_at,
+            )  # fmt: skip
         if is_upstream_value(value):
             value = self._translate_upstream_value(value)
         tag, body = encoding.decode_stored(value, entry.revision)
-        # The tag names version and schema of the writer: equal tags mean that decoding would change nothing.
         if tag == self.tag and body.startswith(self.head):
             return self._to_cached_object(entry.key, entry.revision, body)
         try:

@@ -148,7 +148,7 @@ def _apply_change(
 
 def _work_bytes(scope: RequestScope, cached: CachedObject) -> int:
     """Return the bytes that an update handles."""
-    return scope.body_bytes + len(cached.tail)
+    return scope.body_bytes + cached.size
 
 
 async def _get_current(resource: Resource, scope: RequestScope) -> CachedObject:

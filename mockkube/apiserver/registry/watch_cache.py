@@ -12,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from enum import StrEnum
+from sys import intern
 from typing import Final
 
 from mockkube_storage.model import Entry, Event, EventType
@@ -59,9 +60,23 @@ NO_ATTRIBUTES: Final = ObjectAttributes({}, {})
 
 
 class CachedObject:
-    """One stored object at one revision. It is decoded only when a selector is applied to it."""
+    """One stored object at one revision. It is decoded only when a selector is applied to it.
 
-    __slots__ = ("_attributes", "head", "key", "name", "namespace", "needs_rewrite", "revision", "tail")
+    It shares the value that the store has in memory, and inserts the resourceVersion whenever its JSON is read.
+    """
+
+    __slots__ = (
+        "_attributes",
+        "_tail_at",
+        "_value",
+        "_version_at",
+        "head",
+        "key",
+        "name",
+        "namespace",
+        "needs_rewrite",
+        "revision",
+    )
 
     def __init__(
         self,
@@ -74,11 +89,13 @@ class CachedObject:
         attributes: ObjectAttributes | GetAttributes = NO_ATTRIBUTES,
         *,
         foreign: bool = False,
+        tail_at: int = 0,
+        version_at: int = 0,
     ) -> None:
-        self.key, self.name, self.namespace, self.revision = key, name, namespace, revision
+        """With `version_at`, the tail is the rest of a stored value, and the resourceVersion is to be inserted."""
+        self.key, self.name, self.namespace, self.revision = key, name, intern(namespace), revision
         self.head = head
-        # The JSON after kind and apiVersion, which list items leave out.
-        self.tail = tail
+        self._value, self._tail_at, self._version_at = tail, tail_at, version_at
         self._attributes = attributes
         # Whether another binary version stored it, differently than this one would: the next write rewrites it.
         self.needs_rewrite = foreign
@@ -89,9 +106,25 @@ class CachedObject:
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
     @property
-    def body(self) -> bytes:
+    def size(self) -> int:
+        """Size of the object in bytes, as it is stored."""
+        return len(self._value)
+
+    @property
+    def tail(self) -> bytes:  # hot: per object of a list
+        """JSON after kind and apiVersion, which list items leave out."""
+        value, at = self._value, self._version_at
+        if not at:
+            return value
+        return b"".join((value[self._tail_at : at], b"%d" % self.revision, value[at:]))
+
+    @property
+    def body(self) -> bytes:  # hot: per object read, per event of a watch
         """JSON of the object."""
-        return self.head + self.tail
+        value, at = self._value, self._version_at
+        if not at:
+            return self.head + value
+        return b"".join((self.head, value[self._tail_at : at], b"%d" % self.revision, value[at:]))
 
     @property
     def labels(self) -> Mapping[str, str]:
@@ -106,7 +139,7 @@ class CachedObject:
     @property
     def undecoded_bytes(self) -> int:
         """Bytes to decode before a selector can be applied; 0 if that is done."""
-        return 0 if isinstance(self._attributes, ObjectAttributes) else len(self.tail)
+        return 0 if isinstance(self._attributes, ObjectAttributes) else self.size
 
     def load(self) -> Object:
         """Return a decoded copy of the object, which the caller may change."""
@@ -276,17 +309,17 @@ class Collection:
     def _append_history(self, change: CacheChange) -> None:
         history, self.revision = self.history, change.revision
         history.append(change)
-        self._history_bytes += len(change.object.tail)
+        self._history_bytes += change.object.size
         while len(history) > HISTORY_MAX or self._history_bytes > HISTORY_BYTES_MAX:
             forgotten = history.popleft()
-            self._history_bytes -= len(forgotten.object.tail)
+            self._history_bytes -= forgotten.object.size
             self.history_start = forgotten.revision
 
     def forget_history(self, revision: int) -> None:
         """Drop the changes up to a revision."""
         history = self.history
         while history and history[0].revision <= revision:
-            self._history_bytes -= len(history.popleft().object.tail)
+            self._history_bytes -= history.popleft().object.size
         self.history_start = max(self.history_start, revision)
 
     def changes_since(self, revision: int) -> Sequence[CacheChange] | None:

@@ -95,7 +95,7 @@ class CacheWatcher:
         event = self._to_event(change, cached)
         if event is None:
             return
-        size = len(event.object.tail)
+        size = event.object.size
         # A change is always accepted when nothing is pending, however large it is.
         if self._pending and not has_room(len(self._pending), self._pending_bytes + size):
             self.has_lagged = True
@@ -173,7 +173,7 @@ class ConvertingWatcher(CacheWatcher):
         # Selectors apply to the converted object, and listeners cannot wait for a webhook, so nothing is selected here.
         if not change.object.key.startswith(self._prefix) or change.revision <= self.start_revision:
             return
-        size = len(change.object.tail)
+        size = change.object.size
         if self._changes and not has_room(len(self._changes), self._changes_bytes + size):
             self.has_lagged = True
             self._changes.clear()

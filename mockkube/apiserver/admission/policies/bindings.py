@@ -38,7 +38,7 @@ class CompiledPolicies(Generic[_Policy]):
         key = (metadata["uid"], metadata["resourceVersion"])
         policy = self._compiled.get(key)
         if policy is None:
-            spend(_COMPILE_MICROSECONDS_PER_BYTE * len(cached.tail))
+            spend(_COMPILE_MICROSECONDS_PER_BYTE * cached.size)
             policy = self._compile(obj)
             self._compiled.put(key, policy)
         return policy

@@ -56,7 +56,7 @@ class ResourceRequest:
         cached = await self.resource.convert_for_reading(cached)
         self.context.warnings = self.scope.warnings
         show = partial(rendering.render_object, self.resource, cached, representation, self.context.output_options())
-        body = await self.run_heavy_work(len(cached.tail), show)
+        body = await self.run_heavy_work(cached.size, show)
         return self.context.respond(body, status=status, media=representation.media)
 
     def respond_unstored(self, value: Object, *, status: int = 200) -> web.Response:

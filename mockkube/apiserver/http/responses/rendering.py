@@ -94,7 +94,7 @@ def estimate_list_work(
     if len(cached_objects) >= _MANY_OBJECTS:
         return HEAVY_BYTES_MIN
     stored = not representation.transform and representation.media == JSON and resource.storage_resource is resource
-    return 0 if stored and not output.pretty else sum([len(cached.tail) for cached in cached_objects])
+    return 0 if stored and not output.pretty else sum([cached.size for cached in cached_objects])
 
 
 def render_list(

@@ -54,3 +54,31 @@ def test_characters_of_html_are_stored_as_go_escapes_them() -> None:
 )
 def test_what_others_have_stored_is_read_with_its_version(stored: bytes, read: bytes) -> None:
     assert encoding.decode_stored(b"1.36+x\n" + stored, 7) == (b"1.36+x", read)
+
+
+MANAGED: dict[str, Any] = {
+    "manager": "m",
+    "fieldsV1": {"f:metadata": {"f:finalizers": {'v:"}]},\\"spec"': {}, "}]},": {}}}},
+}
+
+
+@pytest.mark.parametrize(
+    "rest",
+    [
+        {"spec": {"a": [{"b": 1}]}},
+        {"status": {"conditions": [{"type": "Ready"}]}, "spec": {}},
+        {"1": [{}], "data": {}},
+        {},
+    ],
+)
+@pytest.mark.parametrize("managed", [[MANAGED], [MANAGED, MANAGED], [{"fieldsV1": {"x": [{"y": [{}]}], "z": 1}}]])
+def test_managed_fields_are_left_out_of_what_is_decoded(rest: dict[str, Any], managed: list[Any]) -> None:
+    metadata = {"name": "x", "labels": {"metadata": "{", "spec": ',"managedFields":['}}
+    body = encoding.dumps({"kind": "K", "metadata": {**metadata, "managedFields": managed}, **rest})
+    assert encoding.loads_without_managed_fields(body) == {"kind": "K", "metadata": metadata, **rest}
+
+
+def test_a_template_keeps_its_managed_fields() -> None:
+    template = {"metadata": {"name": "t", "managedFields": [MANAGED]}, "spec": {"a": "b"}}
+    obj = {"kind": "K", "metadata": {"name": "x"}, "spec": {"template": template}}
+    assert encoding.loads_without_managed_fields(encoding.dumps(obj)) == obj
