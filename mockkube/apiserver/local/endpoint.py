@@ -8,7 +8,7 @@ from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.local.kind_view import KindView, LocalWatch
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.server import ApiServer
-from mockkube.client.versioned_decoder import VersionedDecoder, keep_all_fields
+from mockkube.client.versioned_decoder import ObjectDecoder, VersionedDecoder, keep_all_fields
 from mockkube.runtime.component_log import ComponentLog
 
 
@@ -25,7 +25,8 @@ class LocalServer:
         self.requests_in_flight = 0
         """Number of requests in flight."""
         self.idle = asyncio.Event()
-        self._views: dict[Schema, dict[str, KindView]] = {}
+        # Views of clients without a decoder, which see objects as the server has them, are those of None.
+        self._views: dict[Schema | None, dict[str, KindView]] = {}
         self._shared_schemas: dict[Schema, Schema] = {}
         """Schemas of components, each mapped to an equal one that was seen before."""
         self._edition = self.registry.generation
@@ -36,10 +37,10 @@ class LocalServer:
         if self._edition != self.registry.generation:
             self._views.clear()
             self._edition = self.registry.generation
-        schema = self.registry.schema if decoder is None else self._share_schema(decoder.schema)
+        schema = None if decoder is None else self._share_schema(decoder.schema)
         views = self._views.get(schema)
         if views is None:
-            views = self._views[schema] = self._build_views(None if schema is self.registry.schema else decoder)
+            views = self._views[schema] = self._build_views(decoder)
         view = views.get(kind)
         if view is None:
             raise NotFound.for_path()
@@ -75,9 +76,18 @@ class LocalServer:
         """Return the view of a served resource; None for a built-in kind that the component's version lacks."""
         kind = (resource.group, resource.version, resource.kind.kind)
         built_in = self.registry.schema.find_definition(*kind) is not None
-        if decoder is None or not built_in:
+        if decoder is None:
             return KindView(resource, keep_all_fields)
-        return KindView(resource, decoder.decoder_for(*kind)) if decoder.has_kind(*kind) else None
+        if not built_in or self._share_schema(decoder.schema) is self.registry.schema:
+            decode: ObjectDecoder = keep_all_fields
+        elif decoder.has_kind(*kind):
+            decode = decoder.decoder_for(*kind)
+        else:
+            return None
+        # No component reads managedFields, which are half of a running pod.
+        # upstream 1.36: cmd/kube-controller-manager/app/controllermanager.go, pkg/scheduler/scheduler.go; differs:
+        # kubelets keep them there, but do not read them either.
+        return KindView(resource, decode, has_managed_fields=False)
 
 
 def _is_equal(one: Schema, other: Schema) -> bool:

@@ -5,7 +5,7 @@ from typing import Final
 
 from mockkube.api.errors import Expired
 from mockkube.api.json_objects import Object, ReadOnlyObject
-from mockkube.apiserver.registry import watching
+from mockkube.apiserver.registry import encoding, watching
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType
 from mockkube.apiserver.registry.watching import CacheWatchEvent, has_room
@@ -33,9 +33,11 @@ _TYPES: Final = {
 class KindView:
     """A resource as one version of a component decodes it."""
 
-    def __init__(self, resource: Resource, decode: ObjectDecoder) -> None:
+    def __init__(self, resource: Resource, decode: ObjectDecoder, *, has_managed_fields: bool = True) -> None:
+        """Leave the managedFields out of all objects unless `has_managed_fields`."""
         self.resource = resource
         self._decode_for_version = decode
+        self._has_managed_fields = has_managed_fields
         # Open watches. Without one nobody reads a current object again, so none is kept.
         self.watches: dict[LocalWatch, None] = {}
         self._decoded: dict[CachedObject, ReadOnlyObject] = {}
@@ -60,7 +62,7 @@ class KindView:
 
     def _decode_again(self, cached: CachedObject) -> Object:
         """Decode an object; return only its metadata if that fails, so that readers fail on that key alone."""
-        obj = cached.load()
+        obj = cached.load() if self._has_managed_fields else encoding.loads_without_managed_fields(cached.body)
         try:
             if self.resource.storage_resource is not self.resource:
                 obj = self.resource.to_served_version(obj)
@@ -76,7 +78,7 @@ class KindView:
         if len(self._decoded) >= self._decoded_max or self._bytes > self._bytes_max:
             self._evict()
         self._decoded[cached] = obj
-        self._bytes += len(cached.tail)
+        self._bytes += cached.size
         return obj
 
     def evict_received(self) -> None:  # hot: per batch of events that a watcher takes
@@ -85,7 +87,7 @@ class KindView:
             return
         current = self.resource.collection.objects
         self._decoded = {cached: obj for cached, obj in self._decoded.items() if current.get(cached.key) is cached}
-        self._bytes = sum(len(cached.tail) for cached in self._decoded)
+        self._bytes = sum(cached.size for cached in self._decoded)
         self._received_max = len(self._decoded) * 9 // 8 + _RECEIVED_MAX
 
     def _evict(self) -> None:
@@ -99,14 +101,14 @@ class KindView:
         }
         # The bound grows with what remains, so that evictions stay rare in large collections (amortized constant time).
         self._decoded_max = len(self._decoded) * 5 // 4 + REPLACED_MAX
-        self._bytes = sum(len(cached.tail) for cached in self._decoded)
+        self._bytes = sum(cached.size for cached in self._decoded)
         self._bytes_max = self._bytes * 5 // 4 + REPLACED_BYTES_MAX
 
     def _first_recent_index(self) -> int:
         """Return the index of the first object recent enough to be kept."""
         number, size = len(self._decoded), 0
         for cached in reversed(self._decoded):
-            size += len(cached.tail)
+            size += cached.size
             if size > REPLACED_BYTES_MAX or len(self._decoded) - number >= REPLACED_MAX:
                 break
             number -= 1
@@ -150,7 +152,7 @@ class LocalWatch:
         # What is left is taken in the next step: decoding many large objects would keep others waiting.
         while waiting and size < _TAKEN_BYTES_MAX and (not count_max or len(taken) < count_max):
             taken.append(waiting.popleft())
-            size += len(taken[-1].object.tail)
+            size += taken[-1].object.size
         if self._pending_bytes:  # what was there at the start is not counted
             self._pending_bytes = max(0, self._pending_bytes - size) if waiting else 0
         events = [WatchEvent(_TYPES[event.type], show(event.object)) for event in taken]
@@ -188,7 +190,7 @@ class LocalWatch:
         self._watch.add(change)
         if not (events := self._watch.take_events()):
             return
-        size = sum([len(one.object.tail) for one in events])
+        size = sum([one.object.size for one in events])
         if not self._pending or has_room(len(self._pending), self._pending_bytes + size):
             self._pending += events
             self._pending_bytes += size

@@ -127,14 +127,29 @@ async def test_a_bug_of_the_server_is_logged_and_told_as_such(
 
 async def test_what_was_read_once_is_shared_by_all_of_a_version(client: LocalClient, door: LocalEndpoint) -> None:
     await client.create("Pod", POD)
-    server_sight, older = VersionedDecoder(make_schema(DEFAULT)), VersionedDecoder(make_schema(Version(1, 33)))
+    present, older = VersionedDecoder(make_schema(DEFAULT)), VersionedDecoder(make_schema(Version(1, 33)))
     whole, same, first, second = [
         await LocalClient(door, controller_manager(DEFAULT), sight).get("Pod", P)
-        for sight in (None, server_sight, older, older)
+        for sight in (present, VersionedDecoder(make_schema(DEFAULT)), older, older)
     ]
     assert whole is same
     assert first is second
     assert first is not whole
+
+
+@pytest.mark.parametrize("version", [DEFAULT, Version(1, 33)])
+async def test_components_read_no_managed_fields_and_keep_them_when_they_write(
+    client: LocalClient, door: LocalEndpoint, version: Version
+) -> None:
+    await client.create("Pod", POD)
+    component = LocalClient(door, controller_manager(version), VersionedDecoder(make_schema(version)))
+    read = await component.get("Pod", P)
+    assert "managedFields" not in read["metadata"]
+    await component.update("Pod", {**read, "metadata": {**read["metadata"], "labels": {"a": "b"}}})
+    stored = await client.get("Pod", P)
+    (managed,) = stored["metadata"]["managedFields"]
+    assert "f:containers" in managed["fieldsV1"]["f:spec"]
+    assert managed["fieldsV1"]["f:metadata"] == {"f:labels": {".": {}, "f:a": {}}}
 
 
 async def test_what_was_replaced_is_soon_forgotten(client: LocalClient, door: LocalEndpoint) -> None:
