@@ -263,6 +263,10 @@ class FilterPlugin(Plugin):
         """Return whether the verdict may change when some pod is added or removed; called for scope CLUSTER only."""
         return True
 
+    def has_affecting_pods(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> bool:
+        """Return whether `is_affected_by` may be true for a pod on the node; cheaper than asking for each."""
+        return True
+
     def prepare_filter(self, state: CycleState, pod: PodInfo) -> Callable[[NodeInfo], Status]:
         """Return `filter` for the nodes of one cycle; lookups that do not depend on the node can be done here, once."""
         return partial(self.filter, state, pod)

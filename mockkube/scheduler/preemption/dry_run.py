@@ -190,8 +190,11 @@ class _CombinedDryRun:
     def _is_affected(self, node: NodeInfo) -> bool:
         """Return whether the removal of a possible victim may change the verdict of an uncached filter."""
         state, pod = self._case.state, self._case.pod
+        filters = [one for one in self._uncached_filters if one.has_affecting_pods(state, pod, node)]
+        if not filters:  # on most nodes
+            return False
         removed = _lower_priority_pods(pod, node)
-        return any(one.is_affected_by(state, pod, other) for one in self._uncached_filters for other in removed)
+        return any(one.is_affected_by(state, pod, other) for one in filters for other in removed)
 
 
 def _lower_priority_pods(pod: PodInfo, node: NodeInfo) -> list[PodInfo]:

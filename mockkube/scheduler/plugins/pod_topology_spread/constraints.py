@@ -40,6 +40,9 @@ _CONTROLLER_KINDS: Final[Mapping[tuple[str, str], str]] = {
 }
 
 
+_SELECTED: Final = "selected by"
+
+
 @dataclass(frozen=True, slots=True)
 class SpreadConstraint:
     """Spread constraint of a pod; equal constraints give equal results for the same nodes and pods."""
@@ -60,6 +63,13 @@ class SpreadConstraint:
     def count_pods_on(self, node: NodeInfo) -> int:
         """Return the number of counted pods on a node, without terminating ones; an empty selector counts none."""
         return 0 if self.selector.is_empty else node.derive(self.selector_key, self._count)
+
+    def selects_pods_on(self, node: NodeInfo) -> bool:
+        """Return whether the selector matches a pod on a node, terminating or not."""
+        return node.derive((_SELECTED, self.selector_key), self._selects_any)
+
+    def _selects_any(self, node: NodeInfo) -> bool:
+        return any(pod.namespace == self.namespace and self.selects(pod.labels) for pod in node.pods.values())
 
     def _count(self, node: NodeInfo) -> int:
         namespace, matches, count = self.namespace, self.selector.matches, 0
