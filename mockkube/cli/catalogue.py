@@ -28,6 +28,7 @@ COMMANDS: Final = (
     CommandEntry("kubeconfig", "Print a cluster's kubeconfig, or merge it into a file."),
     CommandEntry("eval", "Ask what an expression, version, toleration or selector says."),
     CommandEntry("import", "Turn a dump or a running cluster into a snapshot."),
+    CommandEntry("rehearse", "Try an upgrade on an imported cluster."),
     CommandEntry("scan", "Find what breaks without a gate, or at an older version."),
     CommandEntry("test", "Play scenarios in virtual time."),
     CommandEntry("examples", "List and copy the scenarios and plans that ship."),

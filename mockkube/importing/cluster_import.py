@@ -13,11 +13,14 @@ from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import parse_micro_time, parse_time, render_time
 from mockkube.apiserver.admission.plugins.service_account import ROOT_CA
 from mockkube.apiserver.registry import encoding
+from mockkube.cluster.configuration.component_settings import ComponentSettings
 from mockkube.cluster.snapshots.snapshot_contents import SnapshotContents
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER
+from mockkube.features.errors import FlagError
 from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import DEFAULT, NEWEST, OLDEST, Version
+from mockkube.importing.component_gates import find_gates
 from mockkube.importing.errors import UnreadableDumpError
 from mockkube.importing.object_encoder import NotImportableError, ObjectEncoder
 from mockkube.importing.owner_references import ObjectName, OwnerChange, OwnerIndex
@@ -118,8 +121,9 @@ class _Importer:
         ]
         version = _check_version(options.version or find_version(self._servers, self._nodes) or DEFAULT)
         self._report = ImportReport(version)
+        self._gates = find_gates(objects)
         trains = default_trains()
-        gates = enabled_gates(version, options.feature_gates, trains, component=API_SERVER)
+        gates = enabled_gates(version, self._gates_of(API_SERVER, version), trains, component=API_SERVER)
         self._encoder = ObjectEncoder(Capabilities(version, gates, trains))
         self._now = options.now or _find_time(objects)
         self._owners = OwnerIndex()
@@ -221,6 +225,14 @@ class _Importer:
             return {**node, "metadata": {**metadata, "annotations": annotations}}
         return node
 
+    def _gates_of(self, component: str, version: Version) -> dict[str, bool]:
+        """Return the gates that a component is started with, those of the options and those that the objects name.
+
+        Gates of the options that it does not know are meant for others.
+        """
+        given = {**self._gates.get(component, {}), **self._options.feature_gates}
+        return {gate: on for gate, on in given.items() if _accepts(component, version, gate, on=on)}
+
     def _add_namespaces(self) -> None:
         """Add the namespaces of namespaced objects, which a dump may lack."""
         prefix = "/registry/core/namespaces/"
@@ -253,29 +265,39 @@ class _Importer:
 
     def _make_components(self) -> dict[str, Object]:
         """Return the spec of each component: API servers as found, kubelets as their nodes report them."""
-        version, gates = self._report.version, dict(self._options.feature_gates)
+        version = self._report.version
         servers = sorted(find_api_servers(self._servers), reverse=True) or [version]
         if self._options.version is not None:
             servers = [version] * len(servers)
         self._report.api_servers = len(servers)
         components: dict[str, Object] = {
-            name: _make_spec(version, gates) for name in (API_SERVER, SCHEDULER, CONTROLLER_MANAGER)
+            name: _make_spec(version, self._gates_of(name, version))
+            for name in (API_SERVER, SCHEDULER, CONTROLLER_MANAGER)
         }
         for number, one in enumerate(servers[1:], 1):
-            components[f"{API_SERVER}.{number}"] = _make_spec(max(one, OLDEST), gates)
+            own = _clamp(one, NEWEST)
+            components[f"{API_SERVER}.{number}"] = _make_spec(own, self._gates_of(API_SERVER, own))
         versions = {
             node["metadata"]["name"]: _clamp(found, version)
             for node in self._nodes
             if (found := find_kubelet_version(node))
         }
         common = find_common_version(versions.values()) or version
-        components[KUBELET] = _make_spec(common, gates if common == version else {})
+        components[KUBELET] = _make_spec(common, self._gates_of(KUBELET, common))
         others = [name for name, own in versions.items() if own != common][:OWN_KUBELETS_MAX]
         for name in others:
-            components[f"{KUBELET}.{name}"] = _make_spec(versions[name], {})
+            components[f"{KUBELET}.{name}"] = _make_spec(versions[name], self._gates_of(KUBELET, versions[name]))
         for name in self._report.silent_nodes:
             components[f"{KUBELET}.{name}"] = {**_make_spec(versions.get(name, common), {}), "running": False}
         return components
+
+
+def _accepts(component: str, version: Version, gate: str, *, on: bool) -> bool:
+    try:
+        ComponentSettings(component, version, {gate: on}, default_trains()).validate()
+    except FlagError:
+        return False
+    return True
 
 
 def _clamp(version: Version, newest: Version) -> Version:

@@ -24,13 +24,14 @@ _KINDS: Final[Mapping[tuple[str, str], KindInfo]] = {(kind.group, kind.kind): ki
 class ComponentView:
     """Object handling of one component; raises DecodingError for an object with values of wrong types."""
 
-    def __init__(self, caps: Capabilities, now: datetime) -> None:
+    def __init__(self, caps: Capabilities, now: datetime, dependencies: StrategyDependencies | None = None) -> None:
+        """Validate with the given dependencies, by default without those that only an API server has."""
         trains = trains_for(caps)
         self.caps = caps
         self.schema = make_schema(caps.version, trains)
         self._codec = Codec(self.schema)
         self._validation_context = StrategyContext(caps, now)
-        dependencies = StrategyDependencies(
+        dependencies = dependencies or StrategyDependencies(
             device_expression=validate_device_expression,
             extensions=make_validation_extensions(caps.version, trains),
             objects=make_object_rules(caps.version, trains),
@@ -69,6 +70,10 @@ class ComponentView:
         new = deepcopy(old)
         strategy.prepare_for_update(new, old, self._validation_context)
         return strategy.validate_update(new, old, self._validation_context)
+
+    def list_warnings(self, decoded: ReadOnlyObject) -> list[str]:
+        """Return the warnings for a new object."""
+        return list(self._strategy(decoded).warnings_on_create(decoded, self._validation_context))
 
     def _strategy(self, obj: ReadOnlyObject) -> Strategy:
         group, _, kind = _parse_gvk(obj)

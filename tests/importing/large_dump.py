@@ -15,12 +15,12 @@ def make_objects(nodes: int, total: int) -> Iterator[dict[str, Any]]:
     """Yield this many nodes, and as many other objects as make up the total."""
     for number in range(nodes):
         yield realistic.make_node(f"node-{number}")
-    template = list(realistic.make_deployment("app", "default", PODS_OF_DEPLOYMENT))
+    template = list(realistic.make_deployment("generated", "default", PODS_OF_DEPLOYMENT))
     count = nodes
     number = 0
     while count < total:
         for obj in template[: total - count]:
-            yield json.loads(json.dumps(obj).replace("app", f"app-{number}").replace("NODE", f"node-{number % nodes}"))
+            yield json.loads(json.dumps(obj).replace("generated", f"app-{number}").replace("NODE", f"node-{number % nodes}"))
             count += 1
         number += 1
 

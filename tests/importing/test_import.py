@@ -1,5 +1,6 @@
 """Import of clusters: what comes in, how it is changed, and that nothing changes by itself afterwards."""
 
+import asyncio
 import base64
 import json
 from collections.abc import Iterable
@@ -12,7 +13,8 @@ import yaml
 
 from mockkube.api.times import parse_time
 from mockkube.apiserver.registry import encoding
-from mockkube.cli.main import run
+from mockkube.client.blocking_http import BlockingHttpClient
+from mockkube.client.kubeconfig import RestConfig
 from mockkube.client.protocol import Key
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.simulated_cluster import SimulatedCluster, SimulatedClusterConfig
@@ -22,9 +24,11 @@ from mockkube.importing.cluster_import import ImportedCluster, ImportOptions, im
 from mockkube.importing.completion import complete_contents
 from mockkube.importing.dump_files import parse_dump
 from mockkube.importing.errors import UnreadableDumpError
+from mockkube.importing.live_objects import LiveObjects
 from mockkube.importing.movements import find_movements, open_imported_cluster
+from mockkube.importing.source_version import parse_minor
 from mockkube.importing.webhooks import WebhookMode, is_stub
-from tests.importing import realistic
+from tests.importing import large_dump, realistic
 
 Object = dict[str, Any]
 
@@ -284,19 +288,6 @@ def test_snapshots_keep_their_time() -> None:
     assert parse_time(contents.time) == parse_time(realistic.NOW)
 
 
-def test_the_command_writes_a_snapshot_and_reports(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    source, target = tmp_path / "dump.json", tmp_path / "cluster.snapshot"
-    source.write_text(json.dumps(realistic.make_list([*make_cluster(), make_secret(a="b")]), indent=4))
-    assert run(["import", str(source), "--to", str(target)]) == 0
-    output = capsys.readouterr().out
-    assert "1 Secret redacted" in output
-    assert "At rest: nothing changes by itself" in output
-    assert SnapshotContents.from_bytes(target.read_bytes()).entries
-    assert run(["import", str(source), "--to", str(target), "--no-check", "-o", "json"]) == 0
-    assert json.loads(capsys.readouterr().out)["objects"]["Pod"] == 3
-    assert run(["import", str(tmp_path / "none.yaml")]) == 2
-
-
 async def test_a_cluster_with_an_address_starts_from_a_snapshot(tmp_path: Path) -> None:
     path = tmp_path / "cluster.snapshot"
     path.write_bytes(import_objects(make_cluster()).contents.to_bytes())
@@ -309,3 +300,26 @@ async def test_a_cluster_with_an_address_starts_from_a_snapshot(tmp_path: Path) 
     ):
         pods = (await answer.json())["items"]
     assert [pod["status"]["phase"] for pod in pods] == ["Running"] * 3
+
+
+async def test_a_running_cluster_comes_in_over_its_address() -> None:
+    configuration = make_temporary_configuration({"clock": "virtual", "tls": False, "nodes": 2})
+    async with open_temporary_cluster(configuration) as cluster, cluster as running:
+        live = LiveObjects(BlockingHttpClient(RestConfig(running.url)))
+        objects = await asyncio.to_thread(lambda: list(live.read()))
+        version = await asyncio.to_thread(live.read_version)
+    imported = import_objects(objects, ImportOptions(parse_minor(version)))
+    assert imported.report.objects["Node"] == 2
+    assert imported.report.objects["Namespace"] == 4
+    assert live.refused == {}
+    # What an API server creates is there already.
+    _, added = await complete_contents(imported.contents)
+    assert [key for key in added if "configmaps/kube-system/extension-apiserver-authentication" not in key] == []
+
+
+def test_a_large_dump_is_split_into_its_items() -> None:
+    items = list(large_dump.make_objects(20, 500))
+    assert [obj["kind"] for obj in items].count("Node") == 20
+    imported = import_objects(parse_dump(json.dumps(realistic.make_list(items), indent=4).encode(), "large.json"))
+    # The namespace of the objects is added.
+    assert imported.report.total == 501

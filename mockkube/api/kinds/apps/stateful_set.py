@@ -42,6 +42,7 @@ from mockkube.api.validation.numbers import (
     validate_nonnegative_fields,
 )
 from mockkube.features.capabilities import Capabilities
+from mockkube.features.versions import Version
 
 
 def default_stateful_set(stateful_set: Object, caps: Capabilities) -> None:
@@ -74,6 +75,8 @@ def _default_update_strategy(strategy: Object, caps: Capabilities) -> None:
             strategy["rollingUpdate"].setdefault("maxUnavailable", 1)
 
 
+# Before, pod templates of StatefulSets were not validated.
+_TEMPLATE_VALIDATED_SINCE: Final = Version(1, 34)
 _COUNTS: Final = (
     *("replicas", "readyReplicas", "currentReplicas", "updatedReplicas", "availableReplicas"),
     *("observedGeneration", "collisionCount"),
@@ -247,7 +250,8 @@ def _validate_selector_and_template(
         return errors + validate_restart_policy_always(template, at, "StatefulSet")
     if not fit:
         errors.append(invalid(f"{at}.metadata.labels", template_labels(template), SELECTOR_MISMATCH))
-    if before is None or not _is_stored_invalid(before, validator):
+    validates = validator.context.caps.version >= _TEMPLATE_VALIDATED_SINCE
+    if validates and (before is None or not _is_stored_invalid(before, validator)):
         old = _template_with_claims(before) if before is not None else None
         errors += validator.validate(_template_with_claims(spec), old, at)
     metadata = template.get("metadata") or {}

@@ -3,7 +3,7 @@
 # upstream 1.36: pkg/api/pod/util.go, GetValidationOptionsFromPodSpecAndMeta
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from functools import lru_cache
 from typing import Final
@@ -45,6 +45,8 @@ from mockkube.lazy_dataclasses import dataclass
 DELETION_COST_ANNOTATION: Final = "controller.kubernetes.io/pod-deletion-cost"
 _INTEGER: Final = re.compile("-[0-9]+|0|[1-9][0-9]*")
 # Version since which a gate is locked on. Later versions remove it, so that a look-up by name would say "disabled".
+# Before, templates could have image volumes without a reference.
+_IMAGE_REQUIRED_SINCE: Final = Version(1, 37)
 _LOCKED_SINCE: Final = {
     gate: Version(1, minor)
     for minor, gates in {
@@ -106,6 +108,10 @@ class PodValidationOptions:
         return validate_tolerations(tolerations, at, extensions=self.extensions, allowed=self.allowed_extensions)
 
 
+def _has_empty_image(volumes: Iterable[ReadOnlyObject]) -> bool:
+    return any("image" in volume and not volume["image"].get("reference") for volume in volumes)
+
+
 # Cached, so that equal capabilities give the identical object: the cache of valid specs compares options by identity.
 @lru_cache(maxsize=64)
 def pod_validation_options(
@@ -123,7 +129,8 @@ def pod_validation_options(
             allow_zero_sleep=is_feature_enabled(caps, "PodLifecycleSleepActionAllowZero"),
         ),
         volumes=PodVolumeValidationOptions(
-            ClaimValidationOptions(attributes_class=is_attributes_class_enabled(caps)), is_pod=is_pod
+            ClaimValidationOptions(attributes_class=is_attributes_class_enabled(caps)),
+            allow_empty_image=not is_pod and caps.version < _IMAGE_REQUIRED_SINCE,
         ),
         spread=SpreadValidationOptions(merge_label_keys=_merges_label_keys(caps)),
         is_pod=is_pod,
@@ -180,7 +187,11 @@ def _relax(
     return replace(
         options,
         containers=_relax_containers(options.containers, new.get("spec", {}), spec),
-        volumes=replace(options.volumes, allow_any_token_path=has_invalid_token_path(spec.get("volumes", ()))),
+        volumes=replace(
+            options.volumes,
+            allow_any_token_path=has_invalid_token_path(spec.get("volumes", ())),
+            allow_empty_image=options.volumes.allow_empty_image or _has_empty_image(spec.get("volumes", ())),
+        ),
         spread=_relax_spread(options.spread, caps, spec),
         relaxed_dns_search=options.relaxed_dns_search or any(name == "." or "_" in name for name in search),
         host_network_in_user_namespace=options.host_network_in_user_namespace

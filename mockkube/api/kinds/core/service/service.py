@@ -130,12 +130,12 @@ class ServiceStrategy(StatusStrategy):
 
     def warnings_on_create(self, obj: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn about fields that are deprecated or without effect."""
-        return service_warnings(obj)
+        return service_warnings(obj, context.caps.version)
 
     def warnings_on_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[str]:
         """Warn as on creation, or about the load balancer's addresses."""
         if context.subresource != "status":
-            return service_warnings(new)
+            return service_warnings(new, context.caps.version)
         return [
             warning
             for index, each in enumerate(_load_balancer_ingress(new))

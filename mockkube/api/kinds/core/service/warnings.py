@@ -2,12 +2,14 @@
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.validation.addresses import get_cidr_warnings, get_ip_warnings
+from mockkube.features.versions import Version
 
 _HINTS = "service.kubernetes.io/topology-aware-hints"
 _MODE = "service.kubernetes.io/topology-mode"
+_EXTERNAL_IPS_DEPRECATED_SINCE = Version(1, 36)
 
 
-def service_warnings(obj: ReadOnlyObject) -> list[str]:
+def service_warnings(obj: ReadOnlyObject, version: Version) -> list[str]:
     """Return the warnings about a valid service."""
     # upstream 1.36: pkg/api/service/warnings.go
     spec = obj["spec"]
@@ -21,7 +23,7 @@ def service_warnings(obj: ReadOnlyObject) -> list[str]:
     if headless:
         warnings += _headless_warnings(spec)
     warnings += _each_ip_warnings(external, "spec.externalIPs")
-    if external and not headless and not is_external_name:
+    if external and not headless and not is_external_name and version >= _EXTERNAL_IPS_DEPRECATED_SINCE:
         warnings.append("spec.externalIPs is deprecated and may no longer be implemented in some clusters")
     warnings += get_ip_warnings(spec.get("loadBalancerIP", ""), "spec.loadBalancerIP")
     for index, cidr in enumerate(spec.get("loadBalancerSourceRanges") or []):

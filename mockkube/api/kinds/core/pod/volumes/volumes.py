@@ -41,11 +41,12 @@ from mockkube.lazy_dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class PodVolumeValidationOptions:
-    """Validation options of volumes; outside of pods an image volume may lack its reference."""
+    """Validation options of volumes."""
 
     claims: ClaimValidationOptions = field(default_factory=ClaimValidationOptions)
     allow_any_token_path: bool = False
-    is_pod: bool = True
+    # Whether an image volume may lack its reference.
+    allow_empty_image: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ def _sources_by_field(options: PodVolumeValidationOptions) -> dict[str, VolumeSo
         return validate_claim_template(template, f"{at}.volumeClaimTemplate", options.claims)
 
     def check_image(source: ReadOnlyObject, at: str) -> list[FieldError]:
-        missing = options.is_pod and not source.get("reference")
+        missing = not options.allow_empty_image and not source.get("reference")
         errors = [required(f"{at}.reference")] if missing else []
         return errors + validate_pull_policy(source.get("pullPolicy"), f"{at}.pullPolicy")
 

@@ -1,0 +1,115 @@
+"""`mockkube rehearse`: try an upgrade on an imported cluster."""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from mockkube.cli.cluster_imports import import_options, import_sources
+from mockkube.cli.exits import Exit
+from mockkube.cli.options import output_option
+from mockkube.cli.parameters import parse_gate_flags, parse_version_flag
+from mockkube.cluster.configuration.errors import ConfigurationError, StartError
+
+if TYPE_CHECKING:
+    from mockkube.cluster.snapshots.snapshot_contents import SnapshotContents
+    from mockkube.rehearse.rehearsal import Rehearsal
+
+_SNAPSHOT_HEAD = b'{"format":'
+
+
+@click.command(short_help="Try an upgrade on an imported cluster.")
+@click.argument("sources", nargs=-1, type=click.Path(), metavar="[SNAPSHOT|DUMP]...")
+@click.option("--to", "target", metavar="VERSION", required=True, help="The version to upgrade to.")
+@click.option("--gates", "new_gates", multiple=True, metavar="GATES", help="Gates to set in addition: A=true,B=false.")
+@click.option("--pool-label", metavar="KEY", default="", help="Label of nodes that names their pool. [known ones]")
+@click.option("--orders", "orders_max", type=click.IntRange(0), metavar="N",
+              help="How many of the supported orders to play. [20; fewer in large clusters]")  # fmt: skip
+@import_options
+@click.option("--report", metavar="FILE", type=click.Path(), help="Write a report as one HTML file.")
+@click.option("--runbook", metavar="FILE", type=click.Path(), help="Write the runbook of a safe order.")
+@click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
+@output_option("table", "json", "md")
+def command(sources: tuple[str, ...], target: str, output: str, **options: Any) -> Exit:
+    """Try an upgrade on a cluster that was imported, or is imported now.
+
+    The objects are checked against the new version, and every order that the version skew policy supports is played in
+    virtual time, with drains and the way back. Ends with 1 when something breaks.
+    """
+    from mockkube.explore.replay import without_logs
+    from mockkube.rehearse.rehearsal import rehearse
+    from mockkube.rehearse.upgrade import Upgrade
+
+    to = parse_version_flag(target, "--to")
+    contents = _load_contents(sources, options)
+    upgrade = Upgrade(contents, to, parse_gate_flags(options["new_gates"], "--gates"), pool_label=options["pool_label"])
+    if to < upgrade.version:
+        raise ConfigurationError(f"--to: the cluster has {upgrade.version} already: give a newer version than {to}")
+    with without_logs():
+        progress = _show_nothing if options["quiet"] else _show_progress
+        result = asyncio.run(rehearse(upgrade, orders_max=options["orders_max"], on_progress=progress))
+    _print_result(result, output)
+    _write_files(result, options)
+    return Exit.OK if result.is_safe else Exit.FAILED
+
+
+def _load_contents(sources: tuple[str, ...], options: dict[str, Any]) -> "SnapshotContents":
+    from mockkube.cluster.snapshots.snapshot_start import load_snapshot
+    from mockkube.importing.completion import complete_contents
+    from mockkube.importing.errors import UnreadableDumpError
+
+    if len(sources) == 1 and _is_snapshot(Path(sources[0])):
+        return load_snapshot(Path(sources[0]))
+    try:
+        # Managers of fields tell who asks for which version.
+        imported = import_sources(sources, {**options, "keeps_managed_fields": True})
+    except UnreadableDumpError as error:
+        raise ConfigurationError(str(error)) from None
+    return asyncio.run(complete_contents(imported.contents))[0]
+
+
+def _is_snapshot(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SNAPSHOT_HEAD)) == _SNAPSHOT_HEAD
+    except OSError:
+        return False
+
+
+def _show_progress(done: int, total: int) -> None:
+    print(f"order {done + 1} of {total}", file=sys.stderr, flush=True)
+
+
+def _show_nothing(done: int, total: int) -> None: ...
+
+
+def _print_result(result: "Rehearsal", output: str) -> None:
+    from mockkube.rehearse.rehearsal_text import render_markdown, render_table, to_json
+
+    match output:
+        case "json":
+            click.echo(json.dumps(to_json(result), indent=2))
+        case "md":
+            click.echo(render_markdown(result), nl=False)
+        case _:
+            click.echo(render_table(result))
+
+
+def _write_files(result: "Rehearsal", options: dict[str, Any]) -> None:
+    from mockkube.rehearse.runbook import render_runbook
+
+    for flag in ("report", "runbook"):
+        if path := options[flag]:
+            if flag == "report":
+                from mockkube.report.rehearsal_page import render
+
+                text = render(result)
+            else:
+                text = render_runbook(result)
+            try:
+                Path(path).write_text(text)
+            except OSError as error:
+                raise StartError(f"--{flag}: {path}: {error.strerror}: give a file that can be written") from None

@@ -1,0 +1,106 @@
+"""Rehearsal: checks of the objects, and the supported orders played on the imported cluster."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import field
+from typing import Final
+
+from mockkube.api.times import parse_time
+from mockkube.features.versions import Version
+from mockkube.lazy_dataclasses import dataclass
+from mockkube.rehearse.api_checks import check_apis
+from mockkube.rehearse.component_checks import check_components
+from mockkube.rehearse.drain_checks import check_drains
+from mockkube.rehearse.findings import Finding, merge_findings
+from mockkube.rehearse.object_checks import check_objects
+from mockkube.rehearse.order_player import OrderResult, play_order
+from mockkube.rehearse.release_notes import check_release_notes
+from mockkube.rehearse.upgrade import Upgrade
+from mockkube.rehearse.upgrade_orders import UpgradeOrder, UpgradeOrders, reverse_order, sort_orders
+from mockkube.rehearse.webhook_checks import check_webhooks
+from mockkube.runtime.virtual_time import EPOCH
+
+# Orders that are played by default; in large clusters fewer, so that a rehearsal takes minutes.
+ORDERS_MAX: Final = 20
+_OBJECTS_MAX: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """Result of a rehearsal."""
+
+    before: Version
+    after: Version
+    objects: int
+    nodes: int
+    findings: Sequence[Finding]
+    # Every supported order; the first ones were played.
+    orders: Sequence[UpgradeOrder]
+    results: Sequence[OrderResult]
+    pools: dict[str, list[str]] = field(default_factory=dict)
+    gates: dict[str, bool] = field(default_factory=dict)
+
+    @property
+    def breaks(self) -> list[Finding]:
+        """Findings of what breaks."""
+        return [one for one in self.findings if one.breaks]
+
+    @property
+    def safe_orders(self) -> list[OrderResult]:
+        """Played orders on which nothing went wrong; those with a safe way back first."""
+        return sorted((one for one in self.results if one.is_safe), key=lambda one: not one.is_reversible)
+
+    @property
+    def is_safe(self) -> bool:
+        """Whether nothing breaks, and an order is safe."""
+        return not self.breaks and (bool(self.safe_orders) or not self.results)
+
+    @property
+    def recommended(self) -> UpgradeOrder:
+        """The order of the runbook: a safe one, else the usual one."""
+        safe = self.safe_orders
+        return safe[0].order if safe else self.orders[0] if self.orders else ()
+
+
+def check_upgrade(upgrade: Upgrade) -> list[Finding]:
+    """Return the findings of all checks, without playing anything."""
+    now = parse_time(upgrade.contents.time) if upgrade.contents.time else EPOCH
+    return merge_findings(
+        [
+            *check_components(upgrade),
+            *check_apis(upgrade),
+            *check_objects(upgrade, now),
+            *check_webhooks(upgrade),
+            *check_release_notes(upgrade),
+            *check_drains(upgrade),
+        ]
+    )
+
+
+async def rehearse(
+    upgrade: Upgrade,
+    *,
+    orders_max: int | None = None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Rehearsal:
+    """Check an upgrade, and play the supported orders, at most so many."""
+    orders = sort_orders(list(UpgradeOrders(upgrade).list_orders()))
+    if orders == [()]:
+        orders = []
+    if orders_max is None:
+        orders_max = max(1, ORDERS_MAX * min(_OBJECTS_MAX, 1000) // max(len(upgrade.contents.entries), 1000))
+    chosen = orders[:orders_max]
+    results = []
+    for number, order in enumerate(chosen):
+        on_progress(number, len(chosen))
+        results.append(await play_order(upgrade, order, reverse_order(order, upgrade)))
+    return Rehearsal(
+        upgrade.version,
+        upgrade.to,
+        len(upgrade.contents.entries),
+        sum(map(len, upgrade.pools.values())),
+        check_upgrade(upgrade),
+        orders,
+        results,
+        upgrade.pools,
+        upgrade.gates,
+    )

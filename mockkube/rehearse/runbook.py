@@ -1,0 +1,81 @@
+"""Runbook: commands of an upgrade in a safe order, ready to paste, with what to watch after each."""
+
+from collections.abc import Iterator
+
+from mockkube.features.components import API_SERVER, KUBELET
+from mockkube.features.versions import Version
+from mockkube.rehearse.rehearsal import Rehearsal
+from mockkube.rehearse.upgrade_orders import UpgradeStep
+
+_WATCH_PODS = "kubectl get pods -A --field-selector=status.phase!=Running,status.phase!=Succeeded"
+
+
+def render_runbook(rehearsal: Rehearsal) -> str:
+    """Return the runbook as a shell script; each part is pasted by hand."""
+    return "\n".join([*_render(rehearsal), ""])
+
+
+def _render(rehearsal: Rehearsal) -> Iterator[str]:
+    yield f"# Upgrade from Kubernetes {rehearsal.before} to {rehearsal.after}"
+    if rehearsal.safe_orders:
+        way_back = "the way back, too" if rehearsal.safe_orders[0].is_reversible else "but not the way back"
+        yield f"# This order was rehearsed, and is safe; {way_back}."
+    elif rehearsal.results:
+        yield "# No rehearsed order was safe: see the report before you begin."
+    if breaks := rehearsal.breaks:
+        yield ""
+        yield "# 1. Before the upgrade"
+        for finding in breaks:
+            yield f"#    {finding.text}: {finding.describe_objects()}"
+            if finding.remedy:
+                yield f"#    -> {finding.remedy}"
+    yield ""
+    yield "# 2. Save the state"
+    yield "ETCDCTL_API=3 etcdctl snapshot save before-upgrade.db"
+    yield "kubectl get pods -A -o wide > pods-before.txt"
+    for number, step in enumerate(rehearsal.recommended, 3):
+        yield ""
+        yield f"# {number}. {step}"
+        yield from _render_kubelets(step) if step.component == KUBELET else _render_component(step, rehearsal)
+    yield ""
+    yield "# Afterwards"
+    yield "kubectl get nodes"
+    yield _WATCH_PODS
+    yield ""
+    yield "# The way back: the same steps from the last to the first, each to the version before it."
+
+
+def _render_component(step: UpgradeStep, rehearsal: Rehearsal) -> Iterator[str]:
+    binary, _, number = step.component.partition(".")
+    server = f" (server {int(number) + 1})" if number else ""
+    manifest = f"/etc/kubernetes/manifests/{binary}.yaml"
+    gates = ",".join(f"{gate}={str(on).lower()}" for gate, on in sorted(rehearsal.gates.items()))
+    yield f"# on the node of the control plane{server}; with kubeadm: kubeadm upgrade apply v{step.version}.0"
+    yield f"sudo sed -i -E 's#(image: .*/{binary}):v.*#\\1:v{step.version}.0#' {manifest}"
+    if gates and step.version == rehearsal.after:
+        yield f"sudo sed -i 's#- {binary}$#&\\n    - --feature-gates={gates}#' {manifest}"
+    yield f"kubectl -n kube-system wait --for=condition=Ready pod -l component={binary} --timeout=5m"
+    if binary == API_SERVER:
+        yield "# watch: it answers, and nobody asks for APIs that go away"
+        yield "kubectl get --raw '/readyz?verbose' | tail -1"
+        yield "kubectl get --raw /metrics | grep ^apiserver_requested_deprecated_apis"
+    else:
+        yield "# watch: it holds its Lease, and no pod ends or stays pending"
+        yield f"kubectl -n kube-system get lease {binary} -o jsonpath='{{.spec.holderIdentity}}{{\"\\n\"}}'"
+        yield _WATCH_PODS
+
+
+def _render_kubelets(step: UpgradeStep) -> Iterator[str]:
+    yield f"for node in {' '.join(step.nodes)}; do"
+    yield '  kubectl drain "$node" --ignore-daemonsets --delete-emptydir-data --timeout=5m || break'
+    install = f"sudo apt-get install -y kubelet={_package(step.version)} && sudo systemctl restart kubelet"
+    yield f"  ssh \"$node\" '{install}'"
+    yield '  kubectl wait --for=condition=Ready "node/$node" --timeout=5m && kubectl uncordon "$node"'
+    yield "done"
+    yield "# watch: budgets that allow nothing stop a drain; pods that stay pending found no node"
+    yield "kubectl get pdb -A"
+    yield _WATCH_PODS
+
+
+def _package(version: Version) -> str:
+    return f'"{version}.*"'

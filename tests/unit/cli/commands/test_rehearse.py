@@ -1,0 +1,50 @@
+"""`mockkube rehearse` as a user types it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.importing import realistic
+
+Mockkube = Callable[..., Any]
+COMMON = ("--to", "1.37", "--orders", "1", "--quiet")
+
+
+@pytest.fixture
+def dump(tmp_path: Path) -> str:
+    nodes = [realistic.make_node(name) for name in ("w1", "w2")]
+    deployment = realistic.make_deployment("web", "default", 2, ("w1", "w2"))
+    path = tmp_path / "dump.json"
+    path.write_text(
+        json.dumps(realistic.make_list([*realistic.make_namespace("default"), *nodes, *deployment]), indent=4)
+    )
+    return str(path)
+
+
+@pytest.mark.heavy
+def test_a_safe_upgrade_is_answered_with_a_page_and_a_runbook(mockkube: Mockkube, dump: str, tmp_path: Path) -> None:
+    page, runbook = tmp_path / "page.html", tmp_path / "runbook.sh"
+    answer = mockkube("rehearse", dump, *COMMON, "--report", str(page), "--runbook", str(runbook))
+    assert answer.code == 0
+    assert "nothing breaks" in answer.out
+    assert "<h1>Upgrade from 1.36 to 1.37</h1>" in page.read_text()
+    assert "for node in w1 w2; do" in runbook.read_text()
+
+
+@pytest.mark.heavy
+def test_a_snapshot_with_a_locked_gate_ends_with_1(mockkube: Mockkube, dump: str, tmp_path: Path) -> None:
+    snapshot = str(tmp_path / "cluster.snapshot")
+    assert mockkube("import", dump, "--to", snapshot, "--no-check").code == 0
+    answer = mockkube("rehearse", snapshot, *COMMON, "--gates", "HostnameOverride=false", "-o", "json")
+    assert answer.code == 1
+    breaks = [one for one in json.loads(answer.out)["findings"] if one["severity"] == "breaks"]
+    assert {one["topic"] for one in breaks} == {"component does not start"}
+
+
+def test_an_older_version_is_refused(mockkube: Mockkube, dump: str) -> None:
+    answer = mockkube("rehearse", dump, "--to", "1.35")
+    assert answer.code == 2
+    assert "give a newer version than 1.35" in answer.err
