@@ -5,6 +5,7 @@ from typing import Final
 
 from mockkube.api.errors import Expired
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.apiserver.local.shared_values import SharedValues
 from mockkube.apiserver.registry import encoding, watching
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType
@@ -41,6 +42,9 @@ class KindView:
         # Open watches. Without one nobody reads a current object again, so none is kept.
         self.watches: dict[LocalWatch, None] = {}
         self._decoded: dict[CachedObject, ReadOnlyObject] = {}
+        # Objects in the order in which they were decoded, as far as their values are not shared yet.
+        self._unshared: deque[CachedObject] = deque()
+        self._shared_values = SharedValues()
         self._decoded_max = 2 * REPLACED_MAX
         # Number of objects from which on replaced ones are dropped as soon as every watcher has received them.
         self._received_max = _RECEIVED_MAX
@@ -79,7 +83,18 @@ class KindView:
             self._evict()
         self._decoded[cached] = obj
         self._bytes += cached.size
+        self._unshared.append(cached)
+        if len(self._unshared) > REPLACED_MAX:
+            self._share_values(self._unshared.popleft())
         return obj
+
+    def _share_values(self, cached: CachedObject) -> None:
+        """Share the values of an object that many others were decoded after, if it is still the current one."""
+        # Most objects are replaced soon, a new pod several times within a second: sharing takes longer than decoding.
+        if self.watches and self.resource.collection.objects.get(cached.key) is cached:
+            obj = self._decoded.get(cached)
+            if isinstance(obj, dict):
+                self._shared_values.share_within(obj)
 
     def evict_received(self) -> None:  # hot: per batch of events that a watcher takes
         """Drop replaced objects if there are many and no watcher has events waiting."""

@@ -177,6 +177,18 @@ async def test_replaced_objects_are_forgotten_when_every_watcher_has_received_th
     assert len(view) == 1
 
 
+async def test_objects_that_stay_share_equal_parts(client: LocalClient, door: LocalEndpoint) -> None:
+    watch = await client.watch("Pod", EVERYTHING, "")
+    for number in range(REPLACED_MAX + 2):
+        await client.create("Pod", {**POD, "metadata": {**POD["metadata"], "name": f"p{number}"}})
+    events = watch.take()
+    first, second, *_, last = (event.object for event in events)
+    assert first["spec"] is second["spec"]
+    assert first["spec"] == last["spec"]
+    assert first["spec"] is not last["spec"], "it may be replaced soon"
+    assert door.get_server().find_mutated_objects() == []
+
+
 async def test_what_nobody_follows_is_forgotten_though_it_is_current(client: LocalClient, door: LocalEndpoint) -> None:
     for number in range(3 * REPLACED_MAX):
         await client.create("ConfigMap", {"metadata": {"name": f"c{number}", "namespace": "default"}})

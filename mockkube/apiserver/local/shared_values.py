@@ -1,0 +1,48 @@
+"""Values that decoded objects have in common, kept once: tolerations, conditions, images, names of nodes.
+
+Decoded objects are read only, so they can share every equal part. Most parts of the pods of a workload are equal.
+"""
+
+from typing import Any, Final
+
+# Values after which all are forgotten; a value that is still common is soon known again.
+VALUES_MAX: Final = 4096
+
+
+class SharedValues:
+    """Values found in decoded objects, to be used in place of equal ones in others."""
+
+    def __init__(self) -> None:
+        # Strings and integers, not Booleans or floats, which are equal to integers.
+        self._scalars: dict[str | int, str | int] = {}
+        # By their keys and the identities of their values, which are shared already. Identities tell True from 1.
+        self._dicts: dict[tuple[object, ...], dict[str, Any]] = {}
+        self._lists: dict[tuple[int, ...], list[Any]] = {}
+
+    def share_within(self, obj: dict[str, Any]) -> None:
+        """Replace parts of a decoded object by equal ones found before."""
+        if len(self._scalars) + len(self._dicts) + len(self._lists) > VALUES_MAX:
+            # All at once: a shared value is only found by the identities of values that are shared, too.
+            self._scalars, self._dicts, self._lists = {}, {}, {}
+        self._share_values(obj)
+
+    def _share_values(self, parent: dict[str, Any]) -> None:  # hot: per object that stays decoded
+        scalars = self._scalars
+        for name, value in parent.items():
+            kind = value.__class__
+            if kind is str or kind is int:
+                parent[name] = scalars.setdefault(value, value)
+            elif kind is dict or kind is list:
+                parent[name] = self._share(value)
+
+    def _share(self, value: Any) -> Any:
+        if value.__class__ is dict:
+            self._share_values(value)
+            return self._dicts.setdefault((*value, *map(id, value.values())), value)
+        for index, item in enumerate(value):
+            kind = item.__class__
+            if kind is str or kind is int:
+                value[index] = self._scalars.setdefault(item, item)
+            elif kind is dict or kind is list:
+                value[index] = self._share(item)
+        return self._lists.setdefault(tuple(map(id, value)), value)
