@@ -11,7 +11,7 @@ from typing import Final
 from mockkube.lazy_dataclasses import dataclass
 
 # Lines that a log keeps; the oldest are dropped first.
-LINES_MAX: Final = 10_000
+LINES_MAX: Final = 4_000
 
 
 class Level(StrEnum):

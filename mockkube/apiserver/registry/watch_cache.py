@@ -228,14 +228,20 @@ class Collection:
             return self._slice(max(prefix, start), prefix)
         span = self._ranges.get(prefix)
         if span is None:
-            span = self._ranges[prefix] = ListRange(self._slice(prefix, prefix))
+            span = ListRange(self._slice(prefix, prefix))
+            if span:
+                # Empty ones are made anew: there is one for each namespace that ever was, and nothing clears those of
+                # a collection that never changes.
+                self._ranges[prefix] = span
         return span
 
     def well_formed(self, prefix: str, reader: str) -> Sequence[CachedObject]:
         """Return as `range` the objects whose fields have the types of their kind; report the others."""
         found = self._sound.get(prefix)
         if found is None:
-            found = self._sound[prefix] = [one for one in self.range(prefix) if self._check(one, reader)]
+            found = [one for one in self.range(prefix) if self._check(one, reader)]
+            if found:
+                self._sound[prefix] = found
         return found
 
     def _check(self, cached: CachedObject, reader: str) -> bool:

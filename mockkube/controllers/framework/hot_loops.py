@@ -41,6 +41,7 @@ class HotLoopCause(StrEnum):
 class _PairHistory:
     """Recent failures and replacements of one controller and object."""
 
+    touched_at: float
     failed: deque[float] = field(default_factory=lambda: deque(maxlen=_MOMENTS_MAX))
     replaced: deque[float] = field(default_factory=lambda: deque(maxlen=_MOMENTS_MAX))
     # Number of created objects that were lost and are not replaced yet.
@@ -75,8 +76,11 @@ class HotLoopDetector(Collector):
         if pair is None:
             return
         looped = pair.failures_in_a_row >= HOT_LOOP_MIN
-        pair.failures_in_a_row = 0
-        pair.failed.clear()
+        if pair.missing or pair.replaced:
+            pair.failures_in_a_row = 0
+            pair.failed.clear()
+        else:
+            del self._pairs[(controller, str(key))]
         if looped:
             self._signal.notify()
 
@@ -116,15 +120,21 @@ class HotLoopDetector(Collector):
         yield family
 
     def _pair(self, controller: str, key: str) -> _PairHistory:
-        name = (controller, key)
+        name, now = (controller, key), self._clock.monotonic()
         pair = self._pairs.get(name)
         if pair is None:
-            pair = self._pairs[name] = _PairHistory()
-            if len(self._pairs) > _PAIRS_MAX:
-                self._pairs.popitem(last=False)
+            pair = self._pairs[name] = _PairHistory(now)
+            self._forget_stale(now - STALE_SECONDS)
         else:
             self._pairs.move_to_end(name)
+            pair.touched_at = now
         return pair
+
+    def _forget_stale(self, since: float) -> None:
+        """Forget pairs that have not changed since a moment, and the oldest above the bound."""
+        pairs = self._pairs
+        while len(pairs) > _PAIRS_MAX or next(iter(pairs.values())).touched_at < since:
+            pairs.popitem(last=False)
 
     def _find_hot_loops(self) -> Iterator[HotLoop]:
         since, stale = self._clock.monotonic() - WINDOW_SECONDS, self._clock.monotonic() - STALE_SECONDS

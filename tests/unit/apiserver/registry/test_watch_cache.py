@@ -85,6 +85,15 @@ def test_a_span_is_shared_until_something_changes(written: Written) -> None:
     assert [record.revision for record in fresh] == [3]
 
 
+def test_lists_of_namespaces_without_objects_leave_nothing(written: Written) -> None:
+    written.put("a/x")
+    for number in range(3):
+        assert written.collection.range(f"{PREFIX}gone-{number}/") == []
+        assert written.collection.well_formed(f"{PREFIX}gone-{number}/", "a test") == []
+    assert not written.collection._ranges
+    assert not written.collection._sound
+
+
 def test_what_is_read_otherwise_is_listed_so(written: Written) -> None:
     written.put("a/x")
     assert names(written) == ["x"]

@@ -1,4 +1,11 @@
-from mockkube.controllers.framework.hot_loops import HOT_LOOP_MIN, METRIC, WINDOW_SECONDS, HotLoopCause, HotLoopDetector
+from mockkube.controllers.framework.hot_loops import (
+    HOT_LOOP_MIN,
+    METRIC,
+    STALE_SECONDS,
+    WINDOW_SECONDS,
+    HotLoopCause,
+    HotLoopDetector,
+)
 from mockkube.runtime.virtual_time import VirtualClock
 
 
@@ -90,3 +97,15 @@ def test_a_bell_rings_when_what_is_made_is_lost_once_too_often():
         loops.record_loss("c", "ns/o")
         loops.record_creation("c", "ns/o")
     assert bell.times == 1
+
+
+def test_a_pair_that_did_well_or_has_not_changed_for_long_is_forgotten():
+    clock = VirtualClock()
+    loops = HotLoopDetector(clock)
+    loops.record_failure("c", "ns/well", "refused")
+    loops.record_success("c", "ns/well")
+    assert not loops._pairs
+    loops.record_loss("c", "ns/lost")
+    clock.move_to(STALE_SECONDS + 1)
+    loops.record_loss("c", "ns/other")
+    assert list(loops._pairs) == [("c", "ns/other")]
