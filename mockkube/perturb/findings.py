@@ -52,6 +52,8 @@ class Finding:
     # How often the perturbation was tried, and had such a result.
     attempts: int = 1
     reproduced: int = 1
+    # Numbers of the steps that show it, if fewer than all before it do.
+    steps: Sequence[int] = ()
     # Other perturbations with the same result.
     alike: list[str] = field(default_factory=list)
 

@@ -101,6 +101,10 @@ def make_fingerprint(obj: ReadOnlyObject) -> bytes:
     return _TIME.sub("<time>", orjson.dumps(_strip(obj), option=orjson.OPT_SORT_KEYS).decode()).encode()
 
 
+# What kubelets report when they like to.
+USUALLY_IGNORED: Final = (IgnoredPath("nodes", "*", "status.images"), IgnoredPath("nodes", "*", "status.volumes*"))
+
+
 def find_name_prefix(identity: ObjectId, obj: ReadOnlyObject, patterns: Iterable[NamePattern]) -> str:
     """Return the prefix of a generated name; empty for other names."""
     if generated := obj["metadata"].get("generateName"):
@@ -134,8 +138,16 @@ def _strip(obj: ReadOnlyObject) -> Object:
 
 def _strip_value(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _strip_value(item) for key, item in value.items() if key not in _DROPPED_FIELDS}
+        kept = {key: _strip_value(item) for key, item in value.items() if key not in _DROPPED_FIELDS}
+        # The order of conditions tells which of them changed last.
+        if isinstance(conditions := kept.get("conditions"), list):
+            kept["conditions"] = sorted(conditions, key=_get_condition_type)
+        return kept
     return [_strip_value(item) for item in value] if isinstance(value, list) else value
+
+
+def _get_condition_type(condition: Any) -> str:
+    return str(condition.get("type", "")) if isinstance(condition, dict) else ""
 
 
 class _Owners:

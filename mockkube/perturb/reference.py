@@ -2,6 +2,7 @@
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise, takewhile
 from typing import Final
 
@@ -59,6 +60,12 @@ class Reference:
     def last(self) -> RunRecord:
         """Last of the runs, from which perturbations are chosen."""
         return self.records[-1]
+
+    def with_record(self, record: RunRecord) -> "Reference":
+        """Return the reference for fewer steps: an undisturbed run of them, with what is learnt from all."""
+        states = _normalize_steps([record], self.patterns)
+        deletions = count_deletions(record, self.patterns)
+        return replace(self, records=[record], states=states, deletions=deletions)
 
     def compare(self, step: int, state: State) -> list[StateDifference]:
         """Return what differs from the reference run that the state is closest to; empty if it equals one."""

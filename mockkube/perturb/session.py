@@ -77,7 +77,7 @@ class SessionResult:
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a session is."""
+    """Number of perturbations done, and of findings so far."""
 
     done: int
     total: int
@@ -119,6 +119,7 @@ class _Session:
         self._result.not_tried = self._pending
         if any(one.finding is not None for one in self._result.results):
             await self._recheck()
+            await self._minimize()
         self._result.seconds = self._clock.monotonic() - self._began
         return self._result
 
@@ -171,6 +172,30 @@ class _Session:
                 else:
                     one.finding.problems = kept
 
+    async def _minimize(self) -> None:
+        """Find out which steps the findings need, while there is time."""
+        for finding in self._result.findings:
+            if finding.record.perturbation is not None and not self._workload.chosen_steps:
+                self._report(f"which steps {finding.id} needs")
+                await self._minimize_finding(finding, finding.record.perturbation)
+
+    async def _minimize_finding(self, finding: Finding, perturbation: Perturbation) -> None:
+        """Leave out one step after the other, as long as the finding stays."""
+        needed = frozenset(step.index for step in finding.record.steps[1:])
+        for step in sorted(needed - {perturbation.step, max(needed, default=0)}):
+            if not self._has_time():
+                return
+            fewer = replace(self._workload, chosen_steps=needed - {step})
+            undisturbed = await self._play(None, replace(self._result.reference, records=()), fewer)
+            if undisturbed.error or undisturbed.endless_writes:
+                continue
+            reference = self._result.reference.with_record(undisturbed)
+            record = await self._play(perturbation, reference, fewer)
+            found = find_problems(record, reference, fewer)
+            if {one.signature for one in found} & {one.signature for one in finding.problems}:
+                finding.record, finding.problems, needed = record, found, needed - {step}
+                finding.steps = sorted(needed)
+
     # Perturbations
 
     def _choose(self, planned: Sequence[Perturbation]) -> Sequence[Perturbation]:
@@ -217,11 +242,13 @@ class _Session:
         self._alike[_get_group(perturbation)] += 1
         return result
 
-    async def _play(self, perturbation: Perturbation | None, reference: Reference | None) -> RunRecord:
+    async def _play(
+        self, perturbation: Perturbation | None, reference: Reference | None, workload: Workload | None = None
+    ) -> RunRecord:
         if perturbation is None:
             self._undisturbed_count += 1
         number = self._undisturbed_count if perturbation is None else 0
-        plan = RunPlan(self._workload, self._options.seed, number, perturbation, reference)
+        plan = RunPlan(workload or self._workload, self._options.seed, number, perturbation, reference)
         return await play_workload(plan, self._clock)
 
 

@@ -48,7 +48,7 @@ class ForbiddenState:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What is played in every run."""
+    """Cluster, processes and steps that every run plays."""
 
     directory: Path
     configuration: ClusterConfiguration
@@ -67,6 +67,17 @@ class Workload:
     step_seconds_max: float = STEP_SECONDS_MAX
     # Kinds of perturbations to try; empty: all.
     kinds: tuple[str, ...] = ()
+    # Numbers of the steps to play; empty: all.
+    chosen_steps: frozenset[int] = frozenset()
+
+    def plays(self, step: int) -> bool:
+        """Return whether a step is played."""
+        return not self.chosen_steps or step in self.chosen_steps
+
+    @property
+    def last_step(self) -> int:
+        """Number of the last step that is played."""
+        return max((number for number in range(1, len(self.steps) + 1) if self.plays(number)), default=0)
 
     def find_process(self, user: str) -> str:
         """Return the name of the process that has a user; empty for other users."""

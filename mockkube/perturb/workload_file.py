@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 from mockkube.cluster.configuration.errors import ConfigurationError
 from mockkube.lazy_dataclasses import dataclass
-from mockkube.perturb.normalization import IgnoredPath
+from mockkube.perturb.normalization import USUALLY_IGNORED, IgnoredPath
 from mockkube.perturb.planning.catalogue import KINDS
 from mockkube.perturb.workload import PATIENCE_SECONDS, STEP_SECONDS_MAX, ForbiddenState, ProcessSpec, Workload
 from mockkube.scenario.errors import ScenarioError
@@ -75,12 +75,15 @@ class WorkloadFile:
     spec: Annotated[WorkloadSpec, "what is played"] = field(default_factory=WorkloadSpec)
 
 
-def load_workload(directory: Path, command: Sequence[str]) -> Workload:
+def load_workload(directory: Path, command: Sequence[str], chosen_steps: frozenset[int] = frozenset()) -> Workload:
     """Return the workload of a directory; ConfigurationError names file, line and remedy of a mistake."""
     try:
-        return _load(directory, tuple(command))
+        workload = _load(directory, tuple(command))
     except ScenarioError as error:
         raise ConfigurationError(str(error)) from None
+    if unknown := sorted(chosen_steps - set(range(1, len(workload.steps) + 1))):
+        raise ConfigurationError(f"--steps {unknown[0]}: the workload has the steps 1 to {len(workload.steps)}")
+    return replace(workload, chosen_steps=chosen_steps)
 
 
 def _load(directory: Path, command: tuple[str, ...]) -> Workload:
@@ -102,7 +105,7 @@ def _load(directory: Path, command: tuple[str, ...]) -> Workload:
         steps=read_operations(spec.steps, given, "steps", below) or steps,
         invariants=read_operations(spec.invariants, given, "invariants", below),
         never=tuple(ForbiddenState(dict(one)) for one in spec.never if isinstance(one, Mapping)),
-        ignored=tuple(_parse_ignored(text, below) for text in spec.ignore),
+        ignored=(*(_parse_ignored(text, below) for text in spec.ignore), *USUALLY_IGNORED),
         namespace=spec.namespace,
         quiet_seconds=spec.quiet,
         patience_seconds=spec.patience,

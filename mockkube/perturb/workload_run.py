@@ -61,7 +61,7 @@ _PERTURBED_EXITS_MAX: Final = 10
 
 @dataclass(frozen=True, slots=True)
 class RunPlan:
-    """What is played in one run."""
+    """Workload, seed and perturbation of one run."""
 
     workload: Workload
     seed: int = 0
@@ -189,7 +189,9 @@ class _WorkloadRun:
         await self._finish_step(None)
         self._record.watched = self._recorder.watched
         for index, operation in enumerate(self._workload.steps, 1):
-            text = operation.description or f"{operation.verb} {_shorten(operation.arguments)}"
+            if not self._workload.plays(index):
+                continue
+            text = operation.description or f"{operation.verb} {_describe_arguments(operation.arguments)}"
             self._begin_step(index, text)
             await self._injector.begin_step(index)
             await self._finish_step(group.create_task(self._try_operation(operation), name="step"))
@@ -218,7 +220,7 @@ class _WorkloadRun:
             if self._plan.perturbation is None:
                 self._record.error = f"step {step.index} ({step.text}): {message}"
                 raise _RunOver
-        if self._injector.is_in_force and step.index < len(self._workload.steps):
+        if self._injector.is_in_force and step.index < self._workload.last_step:
             self._end_step(step)  # it goes on in the next step
         else:
             await self._injector.end()
@@ -360,6 +362,10 @@ def _find_delay(obj: Object, now: datetime) -> float:
     return longest
 
 
-def _shorten(arguments: object) -> str:
+def _describe_arguments(arguments: object) -> str:
+    """Return what a step is about: kind and name of its object, if it has one."""
+    about = arguments.get("ref", arguments) if isinstance(arguments, dict) else arguments
+    if isinstance(about, dict) and "kind" in about:
+        return f"{about['kind']} {about.get('name') or about.get('metadata', {}).get('name', '')}".strip()
     text = arguments if isinstance(arguments, str) else orjson.dumps(arguments, default=str).decode()
     return text if len(text) <= 80 else f"{text[:77]}..."

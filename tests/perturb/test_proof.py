@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = [pytest.mark.heavy, pytest.mark.timeout(900)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 PROOF = Path(__file__).parent
 OPERATORS = PROOF / "operators"
 KOPF = ("-m", "kopf", "run", "--standalone", "--namespace", "default", "-q")
@@ -104,7 +104,6 @@ def test_the_bug_is_found_and_gone_when_it_is_fixed(case: Case, tmp_path: Path) 
     assert fixed.returncode == 0, fixed.stdout + fixed.stderr
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.operator)
 def test_a_fixed_operator_is_not_reported(case: Case, tmp_path: Path) -> None:
     fixed = perturb(case, tmp_path, "--references", "2", is_fixed=True)

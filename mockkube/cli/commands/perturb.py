@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mockkube.cli.exits import Exit
-from mockkube.cluster.configuration.errors import StartError
+from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 
 if TYPE_CHECKING:
     from mockkube.perturb.session import Progress, SessionResult
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 @click.option("--references", type=click.IntRange(1), default=3, show_default=True, metavar="N",
               help="Undisturbed runs to learn from.")  # fmt: skip
 @click.option("--only", multiple=True, metavar="ID", help="Try this perturbation only. May be repeated.")
+@click.option("--steps", metavar="N,N", default="", help="Play these steps of the workload only.")
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of uids and generated names.")
 @click.option("--list", "lists", is_flag=True, help="Play the reference runs, and list the perturbations.")
 @click.option("--junit", metavar="FILE", type=click.Path(), help="Write the results as JUnit's XML.")
@@ -47,7 +48,7 @@ def command(command: tuple[str, ...], directory: Path, *, lists: bool, **options
     from mockkube.perturb.workload_file import load_workload
     from mockkube.runtime.clock import RealClock
 
-    workload = load_workload(directory, command)
+    workload = load_workload(directory, command, _parse_steps(options["steps"]))
     session_options = SessionOptions(
         seconds_max=1.0 if lists else options["seconds_max"],
         jobs=options["jobs"] or os.cpu_count() or 1,
@@ -67,6 +68,13 @@ def command(command: tuple[str, ...], directory: Path, *, lists: bool, **options
         return Exit.OK
     _print_result(result, options)
     return Exit.FAILED if result.findings else Exit.OK
+
+
+def _parse_steps(text: str) -> frozenset[int]:
+    try:
+        return frozenset(map(int, filter(None, text.split(","))))
+    except ValueError:
+        raise ConfigurationError(f"--steps {text}: give numbers of steps, like 1,3") from None
 
 
 async def _run_until_signal(session: "Coroutine[Any, Any, SessionResult]") -> "SessionResult | None":

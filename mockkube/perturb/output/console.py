@@ -37,7 +37,7 @@ def _render_finding(number: int, finding: Finding, result: SessionResult, *, ver
     if verbose:
         for entry in cut_timeline(build_timeline(finding.record)):
             yield f"   {render_entry(entry)}"
-    yield f"   again: {format_command(result, finding.id)}"
+    yield f"   again: {format_command(result, finding)}"
 
 
 def render_entry(entry: TimelineEntry) -> str:

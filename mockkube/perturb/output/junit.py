@@ -39,7 +39,7 @@ def _add_case(
     if finding is None:
         return
     problems = [f"{one.kind}: {one.text}" for one in finding.problems]
-    lines = [finding.text, *problems, f"again: {format_command(result, name)}", ""]
+    lines = [finding.text, *problems, f"again: {format_command(result, finding)}", ""]
     lines += [render_entry(entry) for entry in cut_timeline(build_timeline(finding.record))]
     failure = ElementTree.SubElement(case, "failure", {"message": remove_control_characters(problems[0])})
     failure.text = remove_control_characters("\n".join(lines))

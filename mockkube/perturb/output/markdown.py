@@ -38,7 +38,7 @@ def _render_finding(number: int, finding: Finding, result: SessionResult) -> Ite
         yield f"The same with {', '.join(f'`{one}`' for one in finding.alike)}."
     yield ""
     yield "```console"
-    yield f"$ {format_command(result, finding.id)}"
+    yield f"$ {format_command(result, finding)}"
     yield "```"
     yield ""
     yield "```"

@@ -27,7 +27,7 @@ class _FindingView:
     def __init__(self, number: int, finding: Finding, result: SessionResult) -> None:
         self.anchor = f"finding-{number}"
         self.finding = finding
-        self.command = format_command(result, finding.id)
+        self.command = format_command(result, finding)
         self.entries: Sequence[TimelineEntry] = build_timeline(finding.record)
         self.short: Sequence[TimelineEntry] = cut_timeline(self.entries)
 

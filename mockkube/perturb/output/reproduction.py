@@ -2,16 +2,19 @@
 
 import shlex
 
+from mockkube.perturb.findings import Finding
 from mockkube.perturb.session import SessionResult
 from mockkube.report.wording import count_noun
 
 
-def format_command(result: SessionResult, perturbation_id: str) -> str:
-    """Return the command that repeats a perturbation."""
+def format_command(result: SessionResult, finding: Finding) -> str:
+    """Return the command that repeats a finding."""
     workload = result.workload
     words = ["mockkube", "perturb", "--workload", str(workload.directory)]
-    if perturbation_id != "undisturbed":
-        words += ["--only", perturbation_id]
+    if finding.record.perturbation is not None:
+        words += ["--only", finding.id]
+    if steps := finding.steps or sorted(workload.chosen_steps):
+        words += ["--steps", ",".join(map(str, steps))]
     words += ["--seed", str(result.options.seed)]
     if result.options.command:
         words += ["--", *result.options.command]

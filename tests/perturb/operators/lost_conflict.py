@@ -1,8 +1,11 @@
-"""Copies the size of a database into a ConfigMap, and takes a conflict for somebody else's problem."""
+"""Copies the size of a database into a ConfigMap, and takes a conflict for somebody else's problem.
+
+It looks again only when the database changes: what the other client has done to the ConfigMap does not wake it.
+"""
 
 from informer import CONFIG_MAPS, IS_FIXED, ApiError, Controller, config_map
 
-controller = Controller()
+controller = Controller(owner_of=lambda obj: None)
 client = controller.client
 
 

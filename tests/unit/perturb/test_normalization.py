@@ -114,3 +114,11 @@ def test_only_content_makes_a_fingerprint() -> None:
     same = config_map("a", uid(1), resourceVersion="2", annotations={"at": "2030-01-01T00:00:07Z"})
     assert make_fingerprint(one) == make_fingerprint(same)
     assert make_fingerprint(one) != make_fingerprint(config_map("a", uid(1), data={"x": "1"}))
+
+
+def test_the_order_of_conditions_does_not_count() -> None:
+    def run(*types: str) -> Any:
+        status = {"conditions": [{"type": one, "status": "True"} for one in types]}
+        return state({"kind": "X", "metadata": {"name": "a"}, "status": status})
+
+    assert differences(run("Ready", "Synced"), run("Synced", "Ready")) == []
