@@ -13,8 +13,10 @@ from mockkube.ui.object_rows import Row
 
 # Changes within this time are sent together: a page draws a few times a second, however much happens.
 BATCH_SECONDS: Final = 0.1
+# Time between the present and the past, in which a page draws the present.
+PAUSE_SECONDS: Final = 0.05
 # Changes in one line of the past, so that a page can draw between two of them.
-_CHANGES_PER_LINE: Final = 4000
+_CHANGES_PER_LINE: Final = 1000
 
 
 async def read_lines(
@@ -23,12 +25,14 @@ async def read_lines(
     """Yield the lines of a stream; it ends when its reader is too slow, and can be opened again."""
     number = history.next_number
     past = list(history.changes)
-    base = list(_encode_rows(history.base.items(), access))
-    start = history.start
+    base, start = list(history.base.items()), history.start
     yield _encode_line("state", cluster=cluster, rows=list(_encode_rows(history.current.items(), access)))
-    yield _encode_line("base", start=start, rows=base)
+    # A page can draw what exists now before it has the past, and so can others be answered.
+    await pace_clock.sleep(PAUSE_SECONDS)
+    yield _encode_line("base", start=start, rows=list(_encode_rows(base, access)))
     changes = iter(past)
     while chunk := list(islice(changes, _CHANGES_PER_LINE)):
+        await pace_clock.sleep(0)
         yield _encode_line("past", changes=list(_encode_changes(chunk, access)))
     yield _encode_line("live")
     while True:

@@ -4,8 +4,9 @@ import { addTaint, deletePod, removeTaint, restart, setCordon, setGate, setRunni
 import { LaneList, parseTaint } from "./map";
 import { formatDateTime, formatTaint, formatTime, lastRowAt, makeSpans, rowAt, statusAt, type ComponentRow, type Lane, type NodeRow, type PodRow } from "./model";
 import { Badge, Command, Tabs, type Tab } from "./parts";
-import { api, CONTROL, get, getText } from "./session";
+import { api, CONTROL, get } from "./session";
 import { useShared, useView } from "./state";
+import { WhyReport, type Explanation } from "./why";
 import { diffLines, foldDiff, toLines } from "./text";
 
 interface RevisionList {
@@ -96,7 +97,7 @@ function Why({ lane, stamp }: { lane: Lane; stamp: string }) {
   const { at, propose } = useShared();
   const row = lastRowAt<PodRow>(lane, at);
   const status = statusAt(lane, at);
-  const why = useFetched(() => getText(api(`${CONTROL}/namespaces/${lane.namespace}/pods/${lane.name}/why?output=text`)), [stamp]);
+  const why = useFetched(() => get<Explanation>(api(`${CONTROL}/namespaces/${lane.namespace}/pods/${lane.name}/why`)), [stamp]);
   return (
     <>
       {row && (row[3] || row[4]) && (
@@ -107,7 +108,7 @@ function Why({ lane, stamp }: { lane: Lane; stamp: string }) {
         </div>
       )}
       <h3>What mockkube finds{at !== null && " now"}</h3>
-      {why.value !== null ? <pre class="why" tabIndex={0} aria-label="Explanation">{why.value.trim()}</pre> : why.error ? <p class="soft">{why.error}</p> : <p class="soft">Asking the components…</p>}
+      {why.value !== null ? <WhyReport report={why.value} /> : why.error ? <p class="soft">{why.error}</p> : <p class="soft">Asking the components…</p>}
       <History lane={lane} />
       <h3>The same in a terminal</h3>
       <Command text={`mockkube why ${lane.name} -n ${lane.namespace}\nkubectl describe pod ${lane.name} -n ${lane.namespace}`} />
@@ -192,7 +193,7 @@ function Revisions({ lane, stamp }: { lane: Lane; stamp: string }) {
   const [open, setOpen] = useState(-1);
   const wanted = selection!.revision;
   useEffect(() => {
-    if (value) setOpen(wanted ? Math.max(0, value.revisions.findLastIndex((one) => one.revision <= wanted)) : value.revisions.length - 1);
+    if (value) setOpen(wanted ? Math.max(0, value.revisions.findLastIndex((one) => one.revision <= wanted)) : value.revisions.findLastIndex((one) => !one.deleted));
   }, [value, wanted]);
   if (error) return <p class="error">{error}</p>;
   if (!value) return <p class="soft">…</p>;
@@ -222,11 +223,12 @@ function Revisions({ lane, stamp }: { lane: Lane; stamp: string }) {
 function describeWriter(object: Record<string, any>, before?: Record<string, any>): string {
   const known = new Map<string, string>((before?.metadata.managedFields ?? []).map((one: any) => [`${one.manager}/${one.subresource}`, JSON.stringify(one)]));
   const writer = (object.metadata.managedFields ?? []).find((one: any) => known.get(`${one.manager}/${one.subresource}`) !== JSON.stringify(one));
+  if (object.metadata.deletionTimestamp && !before?.metadata.deletionTimestamp) return "deletion requested";
   return writer ? `${writer.manager}${writer.subresource ? ` (${writer.subresource})` : ""}` : "";
 }
 
 function Diff({ before, after }: { before?: Record<string, any>; after: Record<string, any> }) {
-  const lines = useMemo(() => foldDiff(diffLines(before ? toLines(before) : [], toLines(after))), [before, after]);
+  const lines = useMemo(() => foldDiff(diffLines(before ? toLines(before, false) : [], toLines(after, false))), [before, after]);
   return (
     <pre class="diff" tabIndex={0} aria-label={before ? "Difference to the revision before" : "Object"}>
       {lines.map((line, index) =>

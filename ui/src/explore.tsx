@@ -138,10 +138,10 @@ function Player({ exploration }: { exploration: Exploration }) {
         </select>
       </label>
       <div class="buttons start" role="group" aria-label="Player">
-        <button onClick={() => setStep(0)} disabled={step === 0} aria-label="To the start">⏮</button>
-        <button onClick={() => setStep(step - 1)} disabled={step === 0} aria-label="Step back">◀</button>
+        <button onClick={() => setStep(0)} disabled={step === 0}>Start</button>
+        <button onClick={() => setStep(step - 1)} disabled={step === 0}>Back</button>
         <button class="primary" onClick={play}>{playing ? "Pause" : "Play"}</button>
-        <button onClick={() => setStep(step + 1)} disabled={step >= last} aria-label="Step">▶</button>
+        <button onClick={() => setStep(step + 1)} disabled={step >= last}>Step</button>
         <label>
           Speed{" "}
           <select value={speed} onChange={(event) => setSpeed(Number(event.currentTarget.value))}>

@@ -1,6 +1,6 @@
 // Start of the page: logs in, opens the stream, and shows the views.
 import { render } from "preact";
-import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { advanceClock, type Action } from "./actions";
 import { Details } from "./details";
 import { Explore } from "./explore";
@@ -143,7 +143,7 @@ function Search() {
         id="search" type="search" list={undefined} placeholder="Find a pod, node or component" autocomplete="off" spellcheck={false} value={text}
         role="combobox" aria-expanded={expanded} aria-controls="found" aria-autocomplete="list" aria-activedescendant={expanded && found.length ? `found-${active}` : undefined}
         onInput={(event) => { setText(event.currentTarget.value); setOpen(true); setActive(0); }}
-        onFocus={() => setOpen(true)} onKeyDown={onKeyDown}
+        onClick={() => setOpen(true)} onKeyDown={onKeyDown}
       />
       <ul id="found" role="listbox" aria-label="Found" class={expanded && found.length ? "found" : "hidden"}>
         {expanded && found.map((lane, index) => {
@@ -193,7 +193,7 @@ function ListDialog({ list, onClose }: { list: PodList; onClose: () => void }) {
   const view = useView();
   const { at, selection } = useShared();
   const first = useRef(selection);
-  useEffect(() => {
+  useLayoutEffect(() => {
     dialog.current!.showModal();
   }, []);
   // A chosen pod is shown in the panel of details, which the dialog would cover.

@@ -5,7 +5,7 @@ import { firstReason, formatGates, formatTaint, rowAt, statusAt, type ComponentR
 import { useShared, useView, useVisibleRows, useWidth } from "./state";
 import { Badge } from "./parts";
 
-const CARD_WIDTH = 210;
+const CARD_WIDTH_MIN = 200;
 const CARD_HEIGHT = 96;
 const PODS_MAX = 26;
 const TAINT_TYPE = "application/x-mockkube-taint";
@@ -98,7 +98,7 @@ function NodeGrid({ view }: { view: View }) {
   const { select, propose, model, at } = useShared();
   const scroller = useRef<HTMLDivElement>(null);
   const width = useWidth(scroller);
-  const columns = Math.max(1, Math.floor((width - 4) / CARD_WIDTH));
+  const columns = Math.max(1, Math.floor(width / CARD_WIDTH_MIN));
   const rowCount = Math.ceil(view.nodes.length / columns);
   const rows = useVisibleRows(scroller, rowCount, CARD_HEIGHT, 3);
   // The card that Tab reaches; arrows move it.
@@ -147,7 +147,7 @@ function NodeGrid({ view }: { view: View }) {
   for (let row = rows.first; row < rows.last; row++) {
     const nodes = view.nodes.slice(row * columns, (row + 1) * columns);
     shown.push(
-      <div key={row} role="row" aria-rowindex={row + 1} class="node-row" style={{ transform: `translateY(${row * CARD_HEIGHT}px)` }}>
+      <div key={row} role="row" aria-rowindex={row + 1} class="node-row" style={{ transform: `translateY(${row * CARD_HEIGHT}px)`, gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` }}>
         {nodes.map((node, column) => (
           <NodeCard key={node.lane.key} node={node} index={row * columns + column} focusable={row * columns + column === current} at={at} version={model.version} />
         ))}
@@ -201,18 +201,18 @@ function NodeCard({ node, index, focusable, at }: CardProps) {
   const [state, tone, taints] = row;
   // What needs attention comes first, because not every pod fits.
   const shown = pods.length <= 1 ? pods : [...pods].sort((a, b) => TONES[rowAt(a, at)![1]] - TONES[rowAt(b, at)![1]]);
-  const words = [lane.name, state, pods.length === 1 ? "1 pod" : `${pods.length} pods`, ...taints.map((one) => `taint ${formatTaint(one)}`)];
   return (
-    <div role="gridcell" class={`node tone-${tone}`} tabIndex={focusable ? 0 : -1} data-index={index} aria-label={words.join(", ")}>
+    <div role="gridcell" class={`node tone-${tone}`} tabIndex={focusable ? 0 : -1} data-index={index}>
       <span class="node-name">
-        {lane.name}
+        <span>{lane.name}</span>
         {state !== "Ready" && <Badge tone={tone}>{state.replace("Ready,SchedulingDisabled", "cordoned").replace(",SchedulingDisabled", ", cordoned")}</Badge>}
       </span>
+      <span class="hidden">{pods.length === 1 ? "1 pod" : `${pods.length} pods`}{taints.length > 0 && ", taints"}</span>
       <span class="taints">
         {taints.slice(0, 2).map((taint) => <TaintChip key={formatTaint(taint)} taint={taint} />)}
         {taints.length > 2 && <span class="soft">+{taints.length - 2}</span>}
       </span>
-      <span class="pods">
+      <span class="pods" aria-hidden="true">
         {shown.slice(0, PODS_MAX).map((pod) => <i key={pod.key} data-pod={pod.key} class={`pod tone-${rowAt(pod, at)![1]}`} title={`${pod.name}: ${rowAt(pod, at)![0]}`} />)}
         {pods.length > PODS_MAX && <span class="soft">+{pods.length - PODS_MAX}</span>}
       </span>

@@ -20,6 +20,8 @@ export interface Lane {
   times: number[];
   rows: (Row | null)[];
   revisions: number[];
+  // Name with numbers in full length, by which lanes are sorted: comparing texts is a hundred times faster than a collator.
+  sortKey: string;
 }
 
 export interface Cluster {
@@ -207,7 +209,7 @@ function makeKey(resource: string, namespace: string, name: string): string {
 }
 
 function makeLane(resource: Resource, namespace: string, name: string): Lane {
-  return { key: makeKey(resource, namespace, name), resource, namespace, name, times: [], rows: [], revisions: [] };
+  return { key: makeKey(resource, namespace, name), resource, namespace, name, times: [], rows: [], revisions: [], sortKey: "" };
 }
 
 function append(lane: Lane, row: Row | null, revision: number, at: number): void {
@@ -255,24 +257,22 @@ export function statusOf(lane: Lane, index: number): Status | null {
   return { state: "Gone", tone: "idle", gone: true };
 }
 
-const collator = new Intl.Collator("en", { numeric: true });
+const RANKS = { components: 0, nodes: 1, pods: 2 };
 
-export function compareLanes(one: Lane, other: Lane): number {
-  return collator.compare(one.name, other.name) || collator.compare(one.namespace, other.namespace);
+function sortKey(lane: Lane): string {
+  return (lane.sortKey ||= `${RANKS[lane.resource]}${lane.name} ${lane.namespace}`.replace(/\d+/g, (digits) => digits.padStart(10, "0")));
 }
 
-let orderCache: { version: number; lanes: Lane[] } = { version: -1, lanes: [] };
+function sortLanes(lanes: Lane[]): Lane[] {
+  return lanes.sort((one, other) => (sortKey(one) < sortKey(other) ? -1 : 1));
+}
 
-// All lanes by name. Sorting is the expensive part of a view, and names seldom change.
+let sorted: Lane[] = [];
+
+// All lanes by name, components first. They are sorted again when one is new; none is ever removed.
 export function sortedLanes(model: Model): Lane[] {
-  if (orderCache.lanes.length !== model.lanes.size || orderCache.lanes[0] !== model.lanes.get(orderCache.lanes[0]?.key)) {
-    const rank = { components: 0, nodes: 1, pods: 2 };
-    orderCache = {
-      version: model.version,
-      lanes: [...model.lanes.values()].sort((a, b) => rank[a.resource] - rank[b.resource] || compareLanes(a, b)),
-    };
-  }
-  return orderCache.lanes;
+  if (sorted.length !== model.lanes.size || sorted[0] !== model.lanes.get(sorted[0]?.key)) sorted = sortLanes([...model.lanes.values()]);
+  return sorted;
 }
 
 export function makeView(model: Model, at: number | null): View {
@@ -280,28 +280,30 @@ export function makeView(model: Model, at: number | null): View {
     at, nodes: [], components: [], pending: [], evicted: [], failed: [], counts: new Map(), podCount: 0,
   };
   const nodes = new Map<string, NodeView>();
-  for (const lane of sortedLanes(model)) {
-    const row = rowAt(lane, at);
-    if (lane.resource === "pods") {
-      const status = row === null ? statusAt(lane, at) : null;
-      if (row === null) {
-        if (status?.state === "Evicted, gone") view.evicted.push(lane);
-        continue;
-      }
-      const [state, , node] = row as PodRow;
-      view.podCount++;
-      view.counts.set(state, (view.counts.get(state) ?? 0) + 1);
-      if (state === "Evicted") view.evicted.push(lane);
-      if (state === "Failed") view.failed.push(lane);
-      if (node === "") {
-        if (state !== "Evicted" && state !== "Failed") view.pending.push(lane);
-      } else nodes.get(node)?.pods.push(lane);
-    } else if (row !== null && lane.resource === "nodes") {
-      const node: NodeView = { lane, row: row as NodeRow, pods: [] };
-      nodes.set(lane.name, node);
-      view.nodes.push(node);
-    } else if (row !== null) view.components.push(lane);
+  for (const lane of model.lanes.values()) {
+    const row = lane.resource === "pods" ? null : rowAt(lane, at);
+    if (row !== null && lane.resource === "nodes") nodes.set(lane.name, { lane, row: row as NodeRow, pods: [] });
+    else if (row !== null) view.components.push(lane);
   }
+  for (const lane of model.lanes.values()) {
+    if (lane.resource !== "pods") continue;
+    const row = rowAt<PodRow>(lane, at);
+    if (row === null) {
+      if (statusAt(lane, at)?.state === "Evicted, gone") view.evicted.push(lane);
+      continue;
+    }
+    const [state, , node] = row;
+    view.podCount++;
+    view.counts.set(state, (view.counts.get(state) ?? 0) + 1);
+    if (state === "Evicted") view.evicted.push(lane);
+    if (state === "Failed") view.failed.push(lane);
+    if (node === "") {
+      if (state !== "Evicted" && state !== "Failed") view.pending.push(lane);
+    } else nodes.get(node)?.pods.push(lane);
+  }
+  // Pods are sorted where they are shown: all of them would take longer than everything else.
+  for (const lanes of [view.components, view.pending, view.evicted, view.failed]) sortLanes(lanes);
+  view.nodes = [...nodes.values()].sort((one, other) => (sortKey(one.lane) < sortKey(other.lane) ? -1 : 1));
   return view;
 }
 
@@ -321,12 +323,15 @@ export function formatDateTime(at: number): string {
   return `${new Date(at).toISOString().slice(0, 19).replace("T", " ")} UTC`;
 }
 
-// Reason for which a pod is pending, without the counts of preemption that follow it.
+// Reasons for which a pod is pending, the most frequent first, without the counts of preemption that follow it.
 export function firstReason(row: PodRow): string {
   const message = row[4];
   if (!message) return row[3] || "waits for the scheduler";
-  const found = /nodes are available: (.*?)(?:\. |$)/.exec(message);
-  return found ? found[1].split(", ")[0].replace(/\.$/, "") : message;
+  const found = /nodes are available: (.*?)(?:\. |\.$|$)/.exec(message);
+  if (!found) return message;
+  // The scheduler sorts its reasons by text; what concerns most nodes says most.
+  const reasons = found[1].split(", ").map((text) => ({ text, count: parseInt(text) || 0 }));
+  return reasons.sort((a, b) => b.count - a.count).map((one) => one.text).join(", ");
 }
 
 export interface Span {

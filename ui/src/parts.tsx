@@ -1,6 +1,6 @@
 // Small parts that several views use.
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Action } from "./actions";
 import type { Tone } from "./model";
 
@@ -30,8 +30,9 @@ export function ActionDialog({ action, onClose }: { action: Action; onClose: (do
   const dialog = useRef<HTMLDialogElement>(null);
   const [error, setError] = useState("");
   const [busy, setBusy] = useState(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     dialog.current!.showModal();
+    dialog.current!.querySelector<HTMLElement>(".primary")!.focus();
   }, []);
   const run = async () => {
     setBusy(true);
@@ -53,8 +54,8 @@ export function ActionDialog({ action, onClose }: { action: Action; onClose: (do
       {error && <p class="error" role="alert">{error}</p>}
       <div class="buttons">
         <button onClick={() => onClose("")}>Cancel</button>
-        <button class="primary" disabled={busy} onClick={() => void run()} autofocus>
-          {busy ? "…" : "Do it"}
+        <button class="primary" disabled={busy} onClick={() => void run()}>
+          {busy ? "…" : "Apply"}
         </button>
       </div>
     </dialog>

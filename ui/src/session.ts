@@ -62,10 +62,6 @@ export async function get<T>(path: string): Promise<T> {
   return (await (await open(path)).json()) as T;
 }
 
-export async function getText(path: string): Promise<string> {
-  return (await open(path, { headers: { Accept: "text/plain" } })).text();
-}
-
 export async function send(method: string, path: string, body: unknown, type = "application/json"): Promise<unknown> {
   const response = await open(path, { method, headers: { "Content-Type": type }, body: JSON.stringify(body) });
   const warnings = response.headers.get("Warning");

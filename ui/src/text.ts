@@ -32,8 +32,10 @@ function isEmpty(value: unknown): boolean {
 }
 
 // Lines of an object as YAML, without managed fields, which hide everything else.
-export function toLines(object: Record<string, any>): string[] {
+export function toLines(object: Record<string, any>, withVersion = true): string[] {
   const { managedFields: _, ...metadata } = object.metadata ?? {};
+  // It differs in every revision.
+  if (!withVersion) delete metadata.resourceVersion;
   const lines: string[] = [];
   write({ ...object, metadata }, "", lines, "");
   return lines;

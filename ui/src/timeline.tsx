@@ -4,6 +4,8 @@ import { formatTime, makeSpans, sortedLanes, type Lane, type Resource, type Span
 import { useModelVersion, useSeconds, useShared, useVisibleRows, useWidth } from "./state";
 
 const LANE_HEIGHT = 30;
+// A long name is cut before its last letters, which tell pods of one owner apart.
+const SUFFIX = 6;
 const WINDOWS = [
   { title: "everything", seconds: Infinity },
   { title: "the last hour", seconds: 3600 },
@@ -121,15 +123,16 @@ function LaneRow({ lane, top, position, count, start, end, span, at, length }: L
     <li class={`lane${selection?.lane === lane ? " selected" : ""}`} aria-setsize={count} aria-posinset={position} style={{ transform: `translateY(${top}px)` }}>
       <button class="lane-name" onClick={() => choose(null)} aria-label={`${lane.name}: ${spans.slice(-8).map((one) => `${one.from > 0 ? formatTime(one.from) : "before"} ${one.text}`).join("; ")}`}>
         {lane.resource === "pods" && <span class="soft">↳ </span>}
-        {lane.name}
+        <span class="name-start">{lane.name.slice(0, -SUFFIX)}</span>
+        <span>{lane.name.slice(-SUFFIX)}</span>
       </button>
       <div class="track" aria-hidden="true">
         {unknown && <span class="span unknown" style={{ left: "0", width: `${percent(model.start)}%` }} title="unknown: the store has compacted it" />}
         {visible.map((one) => {
           const left = percent(Math.max(one.from, model.start));
-          const right = percent(one.gone ? Math.min(one.to, one.from + span / 200) : Math.min(one.to, end));
+          const right = one.gone ? left : percent(Math.min(one.to, end));
           return (
-            <span key={one.from + one.text} class={`span tone-${one.tone}${one.gone ? " end" : ""}`} style={{ left: `${left}%`, width: `max(3px, ${right - left}%)` }} title={`${formatTime(one.from)} ${one.text}`} onClick={() => choose(one)}>
+            <span key={one.from + one.text} class={`span tone-${one.tone}${one.gone ? " end" : right - left < 1 ? " narrow" : ""}`} style={{ left: `${left}%`, width: `max(3px, ${right - left}%)` }} title={`${formatTime(one.from)} ${one.text}`} onClick={() => choose(one)}>
               {one.text}
             </span>
           );
