@@ -12,6 +12,7 @@ from mockkube.api.errors import Forbidden, Invalid, NotFound
 from mockkube.api.patching.patch_type import PatchType
 from mockkube.client.identity import AUTHENTICATED, ClientIdentity
 from mockkube.client.protocol import Key
+from mockkube.cluster import simulated_cluster
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.configuration.errors import ConfigurationError
 from mockkube.cluster.simulated_cluster import SimulatedCluster, SimulatedClusterConfig
@@ -181,3 +182,17 @@ async def test_workers_that_undo_each_other_are_found_out() -> None:
     with pytest.raises(LivelockError, match="no rest after"):
         async with SimulatedCluster(SimulatedClusterConfig(ClusterConfiguration(nodes=1), steps_max=10)):
             pass
+
+
+async def test_more_objects_may_take_more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = SimulatedClusterConfig(ClusterConfiguration(nodes=1), steps_max=300)
+    for objects, steps in ((5_000, 300), (20, None)):
+        monkeypatch.setattr(simulated_cluster, "_OBJECTS_MANY", objects)
+        async with SimulatedCluster(config) as lab:
+            for number in range(60):
+                await lab.client().create("Pod", image(pod(f"p{number}")))
+            if steps is None:
+                assert await lab.settle() > config.steps_max
+            else:
+                with pytest.raises(LivelockError, match=f"no rest after {steps} steps"):
+                    await lab.settle()
