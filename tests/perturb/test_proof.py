@@ -109,3 +109,30 @@ def test_a_fixed_operator_is_not_reported(case: Case, tmp_path: Path) -> None:
     fixed = perturb(case, tmp_path, "--references", "2", is_fixed=True)
     assert fixed.returncode == 0, fixed.stdout + fixed.stderr
     assert fixed.stdout.startswith("no findings in ")
+
+
+def test_steps_that_a_finding_does_not_need_are_left_out(tmp_path: Path) -> None:
+    crd = (PROOF / "workloads" / "create" / "crd.yaml").read_text()
+    (tmp_path / "crd.yaml").write_text(crd)
+    (tmp_path / "perturb.yaml").write_text(
+        """\
+apiVersion: mockkube.dev/v1alpha1
+kind: PerturbWorkload
+spec:
+  cluster: {without: [scheduler, controllers, kubelets]}
+  patience: 5s
+  steps:
+  - apply: {apiVersion: example.com/v1, kind: Database, metadata: {name: one}, spec: {size: 1}}
+  - apply: {apiVersion: v1, kind: ConfigMap, metadata: {name: unrelated}}
+  - apply: {apiVersion: example.com/v1, kind: Database, metadata: {name: two}, spec: {size: 1}}
+"""
+    )
+    operator = [sys.executable, str(OPERATORS / "two_writes.py")]
+    options = ["--workload", str(tmp_path), "--references", "1", "--only", "crash/3/create-configmaps-1"]
+    run = subprocess.run(
+        [sys.executable, "-m", "mockkube", "perturb", *options, "--", *operator],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert run.returncode == 1, run.stderr
+    assert "seen after step 3 (apply Database two), in 2 of 2 runs" in run.stdout
+    assert "--only crash/3/create-configmaps-1 --steps 3 --seed 0 -- " in run.stdout
