@@ -24,6 +24,7 @@ from mockkube.cli.main import run
 from mockkube.testing import MockKube
 with MockKube(nodes=1):
     run(["status"])
+import mockkube.apiserver.http2.connection  # imported with the first connection of a kubectl
 for module in list(sys.modules.values()):
     print(getattr(module, "__file__", None) or "", file=sys.stderr)
 """

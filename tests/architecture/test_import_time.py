@@ -1,6 +1,7 @@
 """A command loads what it needs and nothing else: what is not imported costs no time."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -94,3 +95,44 @@ print(json.dumps([len(asyncio.run(start())), *asyncio.run(start(leader_elect=Tru
     without, *with_election = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert without == 0
     assert {name.rpartition(".")[2] for name in with_election} == set(modules)
+
+
+START = """
+import json, os, signal, sys
+from mockkube.cluster.configuration.cluster_configuration import resolve_configuration
+from mockkube.cluster.foreground import run_in_foreground
+
+def ready(running):
+    print(json.dumps(sorted(sys.modules)), flush=True)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+run_in_foreground(resolve_configuration(json.loads(sys.argv[1]), os.environ, None), os.environ, ready=ready)
+"""
+ALONE = ("scheduler,controllers,kubelets",)
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize(
+    ("flags", "modules_max", "unneeded"),
+    [
+        pytest.param(
+            {"ephemeral": True, "without": ALONE}, 510, {"sqlalchemy", "yaml", "re2", "hpack"}, id="memory, API server"
+        ),
+        pytest.param(
+            {"without": ALONE}, 490, {"sqlalchemy", "yaml", "re2", "hpack", "cryptography"}, id="SQLite, API server"
+        ),
+        pytest.param({}, 970, {"sqlalchemy", "yaml", "re2", "hpack", "cryptography"}, id="SQLite, all components"),
+    ],
+)
+def test_a_start_imports_no_more_than_it_did(
+    flags: dict[str, object], modules_max: int, unneeded: set[str], tmp_path: Path
+) -> None:
+    """Modules take a third of a millisecond each. Before raising a bound, see whether a new module can come later."""
+    environment = os.environ | {"XDG_STATE_HOME": str(tmp_path)}
+    command = [sys.executable, "-c", START, json.dumps({"port": "0", **flags})]
+    for _ in range(2):  # the first start issues certificates
+        started = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    modules = json.loads(started.stdout)
+    assert {name.partition(".")[0] for name in modules} & unneeded == set()
+    # Only our own: how many modules the libraries and Python itself import depends on their versions.
+    assert sum(name.startswith("mockkube") for name in modules) <= modules_max
