@@ -25,6 +25,9 @@ _REQUEST_SECONDS: Final = 60.0
 # A watch has no total timeout: the server ends it when it likes.
 _WATCH_TIMEOUT: Final = aiohttp.ClientTimeout(total=None, sock_connect=10.0)
 _JSON: Final = "application/json"
+_RETRIES_MAX: Final = 10
+_TOO_MANY_REQUESTS: Final = 429
+_SERVER_ERROR_MIN: Final = 500
 _CONNECTION_ERRORS: Final = (aiohttp.ClientError, OSError, TimeoutError)
 
 
@@ -183,7 +186,26 @@ class HttpClient:
         headers: Mapping[str, str] | None = None,
         client_timeout: aiohttp.ClientTimeout | None = None,
     ) -> aiohttp.ClientResponse:
-        """Send a request and return the open response; Unavailable if the server cannot be reached."""
+        """Send a request, again if the server asks for it, and return the open response."""
+        for _ in range(_RETRIES_MAX):
+            response = await self._send(method, path, query, body, headers, client_timeout)
+            seconds = _get_retry_seconds(response)
+            if seconds is None or self._clock is None:
+                return response
+            response.release()
+            await self._clock.sleep(seconds)
+        return await self._send(method, path, query, body, headers, client_timeout)
+
+    async def _send(
+        self,
+        method: str,
+        path: str,
+        query: Mapping[str, str] | None,
+        body: object,
+        headers: Mapping[str, str] | None,
+        client_timeout: aiohttp.ClientTimeout | None,
+    ) -> aiohttp.ClientResponse:
+        """Send a request once; Unavailable if the server cannot be reached."""
         assert self._session is not None, "use the client inside its async with block"
         if self._rate_limiter is not None and self._clock is not None:
             await self._clock.sleep(self._rate_limiter.when(None))
@@ -200,6 +222,14 @@ class HttpClient:
             )
         except _CONNECTION_ERRORS as error:
             raise Unavailable(f"{self._config.server}: {error or type(error).__name__}") from error
+
+
+def _get_retry_seconds(response: aiohttp.ClientResponse) -> int | None:
+    """Return the seconds after which the server wants the request again; None if it does not."""
+    # upstream 1.36: client-go/rest/with_retry.go, checkWait
+    after = response.headers.get("Retry-After", "")
+    wants_retry = response.status == _TOO_MANY_REQUESTS or response.status >= _SERVER_ERROR_MIN
+    return int(after) if wants_retry and after.isdecimal() else None
 
 
 async def _read_body(response: aiohttp.ClientResponse) -> Any:
