@@ -347,7 +347,7 @@ class Resource:
 
     def body(self, cached: CachedObject) -> bytes:
         """Return the JSON of a cached object in this version."""
-        return self.head + self.tail(cached)
+        return cached.body if cached.head is self.head else self.head + self.tail(cached)
 
     # Conversion webhooks: the following methods await the webhook before code that cannot wait needs another version.
     # Without a webhook they return their argument.
