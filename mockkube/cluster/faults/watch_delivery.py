@@ -32,8 +32,11 @@ class FaultyWatchDelivery:
         """True while a fault holds events."""
         return self._injector.is_holding
 
-    async def wait(self, watch: CacheWatcher) -> None:
+    async def wait(self, watch: CacheWatcher) -> None:  # hot: per batch of events of a watch
         """Wait for events, or for the end of the fault that keeps some; nothing is taken while one holds them."""
+        if not self._injector.keeps_events:
+            await watch.wait()
+            return
         with self._waking(watch) as changed:
             while not self._injector.has_due_events:
                 if not self._injector.is_holding:
