@@ -23,6 +23,9 @@ REPLACED_BYTES_MAX: Final = 4 * 1024 * 1024
 # so that evictions stay rare in large collections.
 _RECEIVED_MAX: Final = 64
 
+# Smaller objects share no parts: Leases, for one, are replaced every few seconds.
+_SHARED_BYTES_MIN: Final = 1024
+
 # Components know the types of the watch protocol, not those of the watch cache.
 _TYPES: Final = {
     ChangeType.ADDED: WatchEventType.ADDED,
@@ -83,9 +86,10 @@ class KindView:
             self._evict()
         self._decoded[cached] = obj
         self._bytes += cached.size
-        self._unshared.append(cached)
-        if len(self._unshared) > REPLACED_MAX:
-            self._share_values(self._unshared.popleft())
+        if cached.size >= _SHARED_BYTES_MIN:
+            self._unshared.append(cached)
+            if len(self._unshared) > REPLACED_MAX:
+                self._share_values(self._unshared.popleft())
         return obj
 
     def _share_values(self, cached: CachedObject) -> None:
