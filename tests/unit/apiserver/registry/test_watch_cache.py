@@ -9,7 +9,7 @@ from mockkube_storage.engines.memory import MemoryStore
 from mockkube_storage.model import Entry, delete_event, put_event
 
 from mockkube.api.json_objects import ReadOnlyObject
-from mockkube.apiserver.registry import watch_cache
+from mockkube.apiserver.registry import encoding, watch_cache
 from mockkube.apiserver.registry.watch_cache import (
     CacheChange,
     CachedObject,
@@ -258,3 +258,13 @@ async def play_reaches(actions: list[tuple[str, int]]) -> None:
 @given(REACH_ACTIONS)
 def test_reaching_a_revision_returns_whoever_else_gives_up(actions: list[tuple[str, int]]) -> None:
     asyncio.run(play_reaches(actions))
+
+
+def test_the_version_is_inserted_into_the_stored_value() -> None:
+    value = encoding.encode_stored({"kind": "Pod", "apiVersion": "v1", "metadata": {"name": "x"}, "spec": {}}, b"tag")
+    head = encoding.encode_head("Pod", "v1")
+    at = len(b"tag\n" + head)
+    cached = CachedObject("k", "x", "", 7, head, value, tail_at=at, version_at=encoding.find_version(value, at))
+    assert cached.body == b'{"kind":"Pod","apiVersion":"v1","metadata":{"name":"x","resourceVersion":"7"},"spec":{}}'
+    assert head + cached.tail == cached.body
+    assert cached.at_revision(12).body == cached.body.replace(b'"7"', b'"12"')
