@@ -20,7 +20,8 @@ def make_objects(nodes: int, total: int) -> Iterator[dict[str, Any]]:
     number = 0
     while count < total:
         for obj in template[: total - count]:
-            yield json.loads(json.dumps(obj).replace("generated", f"app-{number}").replace("NODE", f"node-{number % nodes}"))
+            text = json.dumps(obj).replace("generated", f"app-{number}")
+            yield json.loads(text.replace("NODE", f"node-{number % nodes}"))
             count += 1
         number += 1
 

@@ -11,12 +11,7 @@ from mockkube.cluster.snapshots.snapshot_contents import SnapshotContents
 from tests.importing import realistic
 
 Mockkube = Callable[..., Any]
-SECRET = {
-    "apiVersion": "v1",
-    "kind": "Secret",
-    "metadata": {"name": "s", "namespace": "default"},
-    "data": {"a": "YQ=="},
-}
+SECRET = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "s"}, "data": {"a": "YQ=="}}
 
 
 @pytest.fixture
@@ -35,9 +30,8 @@ def test_a_dump_becomes_a_snapshot_that_is_at_rest(mockkube: Mockkube, dump: str
     assert answer.code == 0
     assert "1 Secret redacted" in answer.out
     assert "At rest: nothing changes by itself" in answer.out
-    assert (
-        "/registry/core/pods/default/web-6d4cf56db6-00000" in SnapshotContents.from_bytes(target.read_bytes()).entries
-    )
+    contents = SnapshotContents.from_bytes(target.read_bytes())
+    assert "/registry/core/pods/default/web-6d4cf56db6-00000" in contents.entries
 
 
 def test_the_report_is_json_on_request(mockkube: Mockkube, dump: str, tmp_path: Path) -> None:

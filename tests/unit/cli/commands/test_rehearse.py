@@ -18,9 +18,8 @@ def dump(tmp_path: Path) -> str:
     nodes = [realistic.make_node(name) for name in ("w1", "w2")]
     deployment = realistic.make_deployment("web", "default", 2, ("w1", "w2"))
     path = tmp_path / "dump.json"
-    path.write_text(
-        json.dumps(realistic.make_list([*realistic.make_namespace("default"), *nodes, *deployment]), indent=4)
-    )
+    objects = [*realistic.make_namespace("default"), *nodes, *deployment]
+    path.write_text(json.dumps(realistic.make_list(objects), indent=4))
     return str(path)
 
 
