@@ -3,12 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
 
 from mockkube.importing.cluster_import import ImportReport
 from mockkube.importing.movements import Movement
 
-_NAMES_MAX = 5
+_NAMES_MAX: Final = 5
+_FIELDS_MAX: Final = 3
 
 
 def render_import(report: ImportReport, movements: Sequence[Movement] | None, rows_max: int) -> Iterator[str]:
@@ -42,11 +43,13 @@ def _render_movements(movements: Sequence[Movement], rows_max: int) -> Iterator[
     if not movements:
         yield "At rest: nothing changes by itself within ten minutes"
         return
-    yield f"{_count(len(movements), 'object')} change by themselves within ten minutes:"
+    yield "Changes within ten minutes:"
     rows = [("WHO", "VERB", "OBJECT", "FIELDS", "AFTER", "TIMES")]
     for one in movements[:rows_max]:
         name = f"{one.resource.removeprefix('core/')} {one.name}"
-        rows.append((one.component, one.verb, name, " ".join(one.fields), f"{one.first_at:.0f}s", str(one.count)))
+        rows.append(
+            (one.component, one.verb, name, _list(one.fields, _FIELDS_MAX), f"{one.first_at:.0f}s", str(one.count))
+        )
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     yield from ("   ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
     if len(movements) > rows_max:
@@ -79,6 +82,6 @@ def _count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'s' * (number != 1)}"
 
 
-def _list(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_NAMES_MAX])
-    return f"{shown} and {len(names) - _NAMES_MAX} more" if len(names) > _NAMES_MAX else shown
+def _list(names: Sequence[str], shown_max: int = _NAMES_MAX) -> str:
+    shown = ", ".join(names[:shown_max])
+    return f"{shown} and {len(names) - shown_max} more" if len(names) > shown_max else shown

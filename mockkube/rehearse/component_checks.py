@@ -9,7 +9,7 @@ from mockkube.features.gates import gate_registry
 from mockkube.features.stages import GateStage, Maturity
 from mockkube.features.versions import Version
 from mockkube.proposals.loading import default_trains
-from mockkube.rehearse.findings import Finding, Severity, Topic
+from mockkube.rehearse.findings import GATE, Finding, Severity, Topic
 from mockkube.rehearse.upgrade import COMPONENTS, Upgrade
 
 # Flags by component, with the version that no longer has them.
@@ -92,7 +92,7 @@ def _find_changed_defaults(upgrade: Upgrade) -> Iterator[Finding]:
             yield Finding(
                 Severity.CHANGES,
                 Topic.DEFAULT,
-                f"gate {gate} is {turned} by default since {stage.version}{locked}",
+                f"{GATE}{gate} is {turned} by default since {stage.version}{locked}",
                 "" if stage.locked else f"--feature-gates={gate}={str(not stage.default).lower()} keeps it as it is",
                 component,
                 field=gate,

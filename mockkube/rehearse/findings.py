@@ -7,6 +7,8 @@ from typing import Final
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.lazy_dataclasses import dataclass
 
+# Beginning of the text about a gate whose default changes.
+GATE: Final = "gate "
 _NAMES_MAX: Final = 5
 
 

@@ -23,7 +23,7 @@ _PODS: Final = "core/pods"
 
 
 @dataclass(frozen=True, slots=True)
-class StepResult:
+class UpgradeStepResult:
     """What one step did."""
 
     step: UpgradeStep
@@ -63,8 +63,8 @@ class OrderResult:
     """Result of an order up and of its way back."""
 
     order: UpgradeOrder
-    up: tuple[StepResult, ...]
-    back: tuple[StepResult, ...]
+    up: tuple[UpgradeStepResult, ...]
+    back: tuple[UpgradeStepResult, ...]
 
     @property
     def is_safe(self) -> bool:
@@ -98,7 +98,7 @@ class _OrderPlayer:
         """Let the cluster come to rest, so that its own movements are not counted as those of a step."""
         await self._cluster.advance(PAUSE_SECONDS)
 
-    async def play_step(self, step: UpgradeStep, *, going_back: bool = False) -> StepResult:
+    async def play_step(self, step: UpgradeStep, *, going_back: bool = False) -> UpgradeStepResult:
         """Play a step and return what it did."""
         before = await self._list_pods()
         first = len(self._cluster.trace.steps)
@@ -154,13 +154,13 @@ class _OrderPlayer:
         blocked: Sequence[str],
         broken: Sequence[str],
         skipped: int,
-    ) -> StepResult:
+    ) -> UpgradeStepResult:
         pods = await self._list_pods()
         waited = {pod["metadata"]["uid"] for pod in before if _is_pending(pod)}
         over = {pod["metadata"]["uid"] for pod in before if _is_failed(pod)}
         steps = self._cluster.trace.steps[first:]
         evicted, ended = _count_ends(steps, drains=bool(step.pool))
-        return StepResult(
+        return UpgradeStepResult(
             step,
             evicted,
             tuple(dict.fromkeys(blocked)),

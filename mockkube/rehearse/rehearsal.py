@@ -14,7 +14,7 @@ from mockkube.rehearse.findings import Finding, merge_findings
 from mockkube.rehearse.object_checks import check_objects
 from mockkube.rehearse.order_player import OrderResult, play_order
 from mockkube.rehearse.release_notes import check_release_notes
-from mockkube.rehearse.upgrade import Upgrade
+from mockkube.rehearse.upgrade import COMPONENTS, Upgrade
 from mockkube.rehearse.upgrade_orders import UpgradeOrder, UpgradeOrders, reverse_order, sort_orders
 from mockkube.rehearse.webhook_checks import check_webhooks
 from mockkube.runtime.virtual_time import EPOCH
@@ -37,7 +37,8 @@ class Rehearsal:
     orders: Sequence[UpgradeOrder]
     results: Sequence[OrderResult]
     pools: dict[str, list[str]] = field(default_factory=dict)
-    gates: dict[str, bool] = field(default_factory=dict)
+    # Gates to set in addition, by component.
+    gates: dict[str, dict[str, bool]] = field(default_factory=dict)
 
     @property
     def breaks(self) -> list[Finding]:
@@ -102,5 +103,5 @@ async def rehearse(
         orders,
         results,
         upgrade.pools,
-        upgrade.gates,
+        {component: upgrade.added_gates(component) for component in COMPONENTS},
     )

@@ -1,16 +1,18 @@
 """Report of a rehearsal for a terminal, as Markdown, and as JSON."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
+from textwrap import wrap
 from typing import Any
 
-from mockkube.rehearse.findings import Finding, Topic
-from mockkube.rehearse.order_player import OrderResult, StepResult
+from mockkube.rehearse.findings import GATE, Finding, Topic
+from mockkube.rehearse.order_player import OrderResult, UpgradeStepResult
 from mockkube.rehearse.rehearsal import Rehearsal
 from mockkube.rehearse.runbook import render_runbook
 from mockkube.rehearse.upgrade_orders import UpgradeOrder
 
 _CHANGES_SHOWN = 15
+_WIDTH = 110
 
 
 def render_table(rehearsal: Rehearsal) -> str:
@@ -27,19 +29,29 @@ def _render_lines(rehearsal: Rehearsal) -> Iterator[str]:
             yield f"{topic.upper()}"
             for one in found:
                 yield from _render_finding(one)
-    changes = [one for one in rehearsal.findings if not one.breaks]
-    if changes:
-        yield ""
-        yield "ALSO CHANGES"
-        yield from (f"  {one.text}{_format_objects(one)}" for one in changes[:_CHANGES_SHOWN])
-        if len(changes) > _CHANGES_SHOWN:
-            yield f"  and {len(changes) - _CHANGES_SHOWN} more: -o json lists them"
+    yield from _render_changes([one for one in rehearsal.findings if not one.breaks])
     yield ""
     yield f"ORDERS: {describe_orders(rehearsal)}"
     for result in rehearsal.results:
         yield f"  {format_verdict(result):<24} {format_order(result.order)}"
         for problem in list_problems(result):
             yield f"    {problem}"
+
+
+def _render_changes(changes: Sequence[Finding]) -> Iterator[str]:
+    """Yield the lines of what changes without breaking; gates share one."""
+    if not changes:
+        return
+    gates = [one.field for one in changes if one.text.startswith(GATE)]
+    others = [one for one in changes if not one.text.startswith(GATE)]
+    yield ""
+    yield "ALSO CHANGES"
+    yield from (f"  {one.text}{_format_objects(one)}" for one in others[:_CHANGES_SHOWN])
+    if len(others) > _CHANGES_SHOWN:
+        yield f"  and {len(others) - _CHANGES_SHOWN} more: -o json lists them"
+    if gates:
+        text = f"gates with another default: {', '.join(gates)}"
+        yield from wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 
 def _render_finding(finding: Finding) -> Iterator[str]:
@@ -161,7 +173,7 @@ def to_json(rehearsal: Rehearsal) -> dict[str, Any]:
     }
 
 
-def _step_to_json(result: StepResult) -> dict[str, Any]:
+def _step_to_json(result: UpgradeStepResult) -> dict[str, Any]:
     return {
         "step": str(result.step),
         "evicted": result.evicted,

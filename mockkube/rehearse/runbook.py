@@ -49,7 +49,7 @@ def _render_component(step: UpgradeStep, rehearsal: Rehearsal) -> Iterator[str]:
     binary, _, number = step.component.partition(".")
     server = f" (server {int(number) + 1})" if number else ""
     manifest = f"/etc/kubernetes/manifests/{binary}.yaml"
-    gates = ",".join(f"{gate}={str(on).lower()}" for gate, on in sorted(rehearsal.gates.items()))
+    gates = ",".join(f"{gate}={str(on).lower()}" for gate, on in sorted(rehearsal.gates.get(binary, {}).items()))
     yield f"# on the node of the control plane{server}; with kubeadm: kubeadm upgrade apply v{step.version}.0"
     yield f"sudo sed -i -E 's#(image: .*/{binary}):v.*#\\1:v{step.version}.0#' {manifest}"
     if gates and step.version == rehearsal.after:

@@ -90,6 +90,10 @@ class Upgrade:
         gates = self.gates_after(component)
         return {gate: on for gate, on in gates.items() if not self.find_flag_error(component, {gate: on})}
 
+    def added_gates(self, component: str) -> dict[str, bool]:
+        """Return the gates of the command that a component gets and accepts."""
+        return {gate: on for gate, on in self.startable_gates(component).items() if gate in self.gates}
+
     def find_flag_error(self, component: str, gates: Mapping[str, bool]) -> str:
         """Return why a component would not start at the new version with these gates; empty if it would."""
         try:

@@ -9,6 +9,7 @@ import pytest
 from mockkube.features.skew import find_unsupported
 from mockkube.features.versions import Version
 from mockkube.importing.cluster_import import ImportOptions, import_objects
+from mockkube.rehearse.order_player import NODES_MAX, choose_nodes
 from mockkube.rehearse.rehearsal import Rehearsal, rehearse
 from mockkube.rehearse.rehearsal_text import render_markdown, render_table, to_json
 from mockkube.rehearse.runbook import render_runbook
@@ -129,3 +130,33 @@ def test_all_reports_name_what_breaks() -> None:
     assert runbook.index("kube-apiserver.yaml") < runbook.index("kube-scheduler.yaml") < runbook.index("kubectl drain")
     assert "for node in w1; do" in runbook
     assert "for node in w2 w3; do" in runbook
+
+
+def test_the_runbook_sets_gates_that_the_component_accepts() -> None:
+    contents = import_objects(make_objects()).contents
+    gates = {"HPAScaleToZero": False, "HostnameOverride": False, "MemoryQoS": False}
+    runbook = render_runbook(play(Upgrade(contents, Version(1, 37), gates)))
+    commands = [line for line in runbook.splitlines() if not line.startswith("#")]
+    assert any("- --feature-gates=HPAScaleToZero=false" in line for line in commands)
+    assert not any("HostnameOverride" in line for line in commands)
+
+
+def test_findings_of_alike_objects_are_one() -> None:
+    pods = [realistic.make_pod(f"p{number}", "default", ("v1", "None", "x"), {}, "w1") for number in range(9)]
+    for pod in pods:
+        del pod["metadata"]["ownerReferences"]
+    result = play(make_upgrade("1.36", "1.37", *pods), orders_max=0)
+    [finding] = [one for one in result.breaks if "no controller" in one.text]
+    assert finding.count == 9
+    assert finding.describe_objects().endswith("and 4 more")
+
+
+def test_large_pools_are_drained_where_most_workloads_are() -> None:
+    pods = [
+        realistic.make_pod(f"p{n}", "default", ("apps/v1", "ReplicaSet", f"r{n % 4}"), {}, f"w{n % 4}")
+        for n in range(8)
+    ]
+    nodes = [f"w{number}" for number in reversed(range(40))]
+    chosen = choose_nodes(nodes, pods)
+    assert len(chosen) == NODES_MAX
+    assert {"w0", "w1", "w2", "w3"} <= set(chosen)
