@@ -16,6 +16,7 @@ from mockkube.apiserver.identity.user import ALL_AUTHENTICATED, MASTERS_GROUP, U
 from mockkube.cluster.api_servers.credentials import Credentials
 from mockkube.cluster.components.component_controller import ComponentController
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
+from mockkube.cluster.configuration.errors import StartError
 from mockkube.cluster.control.control_api import ControlApi
 from mockkube.cluster.state.certificates import ADMIN
 from mockkube.features.components import API_SERVER
@@ -60,7 +61,10 @@ class UserInterface:
         """Answer with a link for the user of the request."""
         if request.scope.name != API_SERVER:
             raise NotFound.for_path()
-        link = await self.make_link(request.context.user)
+        try:
+            link = await self.make_link(request.context.user)
+        except StartError as error:  # the port of the page is in use
+            raise Unavailable(str(error)) from None
         return request.context.respond_json({"url": link})
 
     async def make_administrator_link(self) -> str:
@@ -107,6 +111,7 @@ class UserInterface:
             await listener.start()
         except BaseException:
             listening.close()
+            await self._stack.aclose()
             raise
         self._url = listener.url
         return sessions
@@ -163,8 +168,8 @@ class UserInterface:
         ]
         components = [RowSource("components", lambda: control_api.get_resource("components"), make_component_row)]
         return [
-            StoreFollower(dependencies.store, objects, history, clock),
-            StoreFollower(_get_control_store(control_api), components, history, clock),
+            StoreFollower(dependencies.store, objects, history, clock, self._pace_clock),
+            StoreFollower(_get_control_store(control_api), components, history, clock, self._pace_clock),
         ]
 
 

@@ -24,6 +24,10 @@ class RowAccess:
         """Return whether the user may list the objects of this resource, everywhere or in its namespace."""
         return self._may_list(key.resource, "") or (key.namespace != "" and self._may_list(key.resource, key.namespace))
 
+    def find_unrestricted(self) -> frozenset[str]:
+        """Return the resources that the user may list everywhere."""
+        return frozenset(resource for resource in GROUPS if self._may_list(resource, ""))
+
     def _may_list(self, resource: str, namespace: str) -> bool:
         known = self._decisions.get((resource, namespace))
         if known is None:

@@ -40,8 +40,11 @@ class RowSource:
 class StoreFollower:
     """Follower of one store."""
 
-    def __init__(self, store: Store, sources: Sequence[RowSource], history: ClusterHistory, clock: Clock) -> None:
-        self._store, self._history, self._clock = store, history, clock
+    def __init__(
+        self, store: Store, sources: Sequence[RowSource], history: ClusterHistory, clock: Clock, pace_clock: Clock
+    ) -> None:
+        """Take times from the cluster's clock; wait by `pace_clock`, which is to run in real time."""
+        self._store, self._history, self._clock, self._pace_clock = store, history, clock, pace_clock
         self._sources = {source.get_resource().collection.prefix: source for source in sources}
         # Changes after this revision happen while they are read, so the clock has their time.
         self._live_after = 0
@@ -62,7 +65,7 @@ class StoreFollower:
                 after = await self._list_again()
             except store_errors.Unavailable as error:
                 _LOG.warning("the page of the cluster waits for its store: %s", error)
-                await self._clock.sleep(RETRY_SECONDS)
+                await self._pace_clock.sleep(RETRY_SECONDS)
             else:
                 return  # the store is closed
 

@@ -10,12 +10,10 @@ import os
 import shutil
 import subprocess
 import sys
-import time
+import tempfile
 from pathlib import Path
 
 import aiohttp
-
-from mockkube.cluster.temporary_cluster import make_temporary_configuration, run_temporary_cluster
 
 SCRIPT = Path(__file__).parents[2] / "ui" / "tests" / "measure.mjs"
 PARALLEL = 32
@@ -50,20 +48,30 @@ async def create_pods(url: str, pods: int, nodes: int) -> None:
 
 
 async def measure(nodes: int, pods: int) -> None:
-    """Print the figures of one cluster."""
-    settings = {"nodes": nodes, "without": ["scheduler", "controllers", "kubelets"], "tls": False, "ui": True}
-    async with run_temporary_cluster(make_temporary_configuration(settings)) as running:
-        await create_pods(running.url, pods, nodes)
-        began = time.monotonic()
-        process = await asyncio.create_subprocess_exec(
-            "node",
-            str(SCRIPT),
-            running.ui_link,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "CHROMIUM": find_chromium()},
-        )
-        output, _ = await process.communicate()
-        print(f"{nodes} nodes, {pods} pods, {time.monotonic() - began:.0f} s: {output.decode()}")
+    """Print the figures of one cluster, which runs in a process of its own as users have it."""
+    with tempfile.TemporaryDirectory() as home:
+        command = [sys.executable, "-m", "mockkube.cli", "up", "--port", "0", "--ephemeral", "--no-tls", "--ui"]
+        command += ["--nodes", str(nodes), "--without", "scheduler,controllers,kubelets", "--name", "page"]
+        environment = {**os.environ, "XDG_STATE_HOME": home}
+        process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, env=environment)
+        assert process.stdout is not None
+        try:
+            lines = [(await process.stdout.readline()).decode().strip() for _ in range(2)]
+            while "/ui/#" not in lines[-1]:
+                lines.append((await process.stdout.readline()).decode().strip())
+            await create_pods(lines[0].rpartition(" ")[2], pods, nodes)
+            print(f"{nodes} nodes, {pods} pods: {await run_browser(lines[-1].rpartition(' ')[2])}")
+        finally:
+            process.terminate()
+            await process.wait()
+
+
+async def run_browser(link: str) -> str:
+    """Return the figures that the browser has measured."""
+    environment = {**os.environ, "CHROMIUM": find_chromium()}
+    process = await asyncio.create_subprocess_exec("node", str(SCRIPT), link, stdout=subprocess.PIPE, env=environment)
+    output, _ = await process.communicate()
+    return output.decode()
 
 
 def find_chromium() -> str:

@@ -275,7 +275,17 @@ export function sortedLanes(model: Model): Lane[] {
   return sorted;
 }
 
+let lastView: { model: Model; version: number; view: View } | null = null;
+
+// The cluster at one time (null: the present). Several parts of the page share the last view.
 export function makeView(model: Model, at: number | null): View {
+  if (lastView?.model !== model || lastView.version !== model.version || lastView.view.at !== at) {
+    lastView = { model, version: model.version, view: buildView(model, at) };
+  }
+  return lastView.view;
+}
+
+function buildView(model: Model, at: number | null): View {
   const view: View = {
     at, nodes: [], components: [], pending: [], evicted: [], failed: [], counts: new Map(), podCount: 0,
   };

@@ -1,7 +1,28 @@
 // Measures the page of a large cluster: `node measure.mjs LINK` prints figures as JSON.
+import { readdirSync, readFileSync } from "node:fs";
 import { openBrowser } from "./browser.mjs";
 
-const { context, page } = await openBrowser();
+// Memory of the processes that render the page, in MB: what they have for themselves, and their share of the rest.
+function measureRenderers(profile) {
+  const lines = [];
+  for (const pid of readdirSync("/proc").filter((one) => /^\d+$/.test(one))) {
+    try {
+      const command = readFileSync(`/proc/${pid}/cmdline`, "utf8");
+      if (!command.includes("--type=renderer") || !command.includes(profile)) continue;
+      const rollup = readFileSync(`/proc/${pid}/smaps_rollup`, "utf8");
+      lines.push({ privateMB: sum(rollup, "Private_Dirty"), shareMB: sum(rollup, "Pss") });
+    } catch {
+      // The process has ended.
+    }
+  }
+  return lines;
+}
+
+function sum(rollup, name) {
+  return Math.round(Number(new RegExp(`^${name}: +(\\d+)`, "m").exec(rollup)[1]) / 1024);
+}
+
+const { context, page, profile } = await openBrowser();
 await page.addInitScript(() => {
   const observer = new MutationObserver(() => {
     if (!document.querySelector(".node .pod")) return;
@@ -68,5 +89,5 @@ await session.send("HeapProfiler.collectGarbage");
 await session.send("Performance.enable");
 const metrics = Object.fromEntries((await session.send("Performance.getMetrics")).metrics.map((one) => [one.name, one.value]));
 const heapMB = Math.round(metrics.JSHeapUsedSize / 1e6);
-console.log(JSON.stringify({ coldMs: Math.round(cold), warmMs: warm.map(Math.round), parts: parts[parts.length - 1], map, timeline, heapMB, domNodes: metrics.Nodes }));
+console.log(JSON.stringify({ coldMs: Math.round(cold), warmMs: warm.map(Math.round), parts: parts[parts.length - 1], map, timeline, heapMB, domNodes: metrics.Nodes, renderers: measureRenderers(profile) }));
 await context.close();
