@@ -19,9 +19,11 @@ from mockkube.rehearse.upgrade_orders import UpgradeOrder, UpgradeOrders, revers
 from mockkube.rehearse.webhook_checks import check_webhooks
 from mockkube.runtime.virtual_time import EPOCH
 
-# Orders that are played by default; in large clusters fewer, so that a rehearsal takes minutes.
+# Orders that are played by default in clusters with up to so many objects; in larger ones fewer.
 ORDERS_MAX: Final = 20
-_OBJECTS_MAX: Final = 20_000
+_SMALL_OBJECTS: Final = 1000
+# With more objects, an order takes longer than most want to wait.
+_PLAYED_OBJECTS_MAX: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,13 @@ class Rehearsal:
         return safe[0].order if safe else self.orders[0] if self.orders else ()
 
 
+def _choose_orders_max(objects: int) -> int:
+    """Return how many orders to play, so that a rehearsal takes minutes."""
+    if objects > _PLAYED_OBJECTS_MAX:
+        return 0
+    return max(1, ORDERS_MAX * _SMALL_OBJECTS // max(objects, _SMALL_OBJECTS))
+
+
 def check_upgrade(upgrade: Upgrade) -> list[Finding]:
     """Return the findings of all checks, without playing anything."""
     now = parse_time(upgrade.contents.time) if upgrade.contents.time else EPOCH
@@ -88,7 +97,7 @@ async def rehearse(
     if orders == [()]:
         orders = []
     if orders_max is None:
-        orders_max = max(1, ORDERS_MAX * min(_OBJECTS_MAX, 1000) // max(len(upgrade.contents.entries), 1000))
+        orders_max = _choose_orders_max(len(upgrade.contents.entries))
     chosen = orders[:orders_max]
     results = []
     for number, order in enumerate(chosen):
