@@ -71,6 +71,8 @@ class SimulatedClusterConfig:
     seed: int | str = 0
     start: datetime = EPOCH
     steps_max: int = STEPS_MAX
+    # Steps that the trace keeps at least, with the objects written in them; 0: all.
+    trace_steps_max: int = 0
     # State that the cluster starts from, with its components; None: an empty cluster.
     contents: SnapshotContents | None = None
 
@@ -140,7 +142,8 @@ class SimulatedCluster:
             await get_store_templates().fill_store(self.store, control_plane.api_server_dependencies)
         else:
             await fill_store(self.store, self.config.contents)
-        self._trace = StepTrace(await stack.enter_async_context(self.store.watch("", after=self.store.revision)))
+        watch = await stack.enter_async_context(self.store.watch("", after=self.store.revision))
+        self._trace = StepTrace(watch, steps_max=self.config.trace_steps_max)
         await control_plane.start(stack)
         if self.config.contents is not None:
             await control_plane.stop_components(find_stopped(self.config.contents.components))
@@ -153,7 +156,7 @@ class SimulatedCluster:
 
     @property
     def trace(self) -> StepTrace:
-        """All steps since the start."""
+        """All steps since the start, or the last ones if the configuration bounds them."""
         assert self._trace is not None, "the cluster is started"
         return self._trace
 

@@ -184,6 +184,21 @@ async def test_workers_that_undo_each_other_are_found_out() -> None:
             pass
 
 
+async def test_a_bounded_trace_has_the_same_digest() -> None:
+    digests, kept, numbers = [], [], []
+    for steps_max in (0, 7):
+        config = SimulatedClusterConfig(ClusterConfiguration(nodes=2), trace_steps_max=steps_max)
+        async with SimulatedCluster(config) as lab:
+            await lab.client().create("Pod", image(pod("p")))
+            await lab.advance(60)
+            digests.append(lab.trace.compute_digest())
+            kept.append(len(lab.trace.steps))
+            numbers.append(lab.trace.steps[-1].number)
+    assert digests[0] == digests[1]
+    assert numbers[0] == numbers[1] == kept[0]
+    assert 7 <= kept[1] < 14
+
+
 async def test_more_objects_may_take_more_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     config = SimulatedClusterConfig(ClusterConfiguration(nodes=1), steps_max=300)
     for objects, steps in ((5_000, 300), (20, None)):

@@ -1,7 +1,7 @@
 """Trace of a cluster: every step, its time and worker, and the writes to the store in it."""
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import orjson
@@ -78,11 +78,15 @@ class TraceStep:
 
 
 class StepTrace:
-    """All steps in order. Recording is cheap: objects are decoded when they are read."""
+    """Steps in order. Recording is cheap: objects are decoded when they are read."""
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: Watch, *, steps_max: int = 0) -> None:
+        """Keep at least the last `steps_max` steps, or all for 0; the digest covers all in either case."""
         self.steps: list[TraceStep] = []
-        self._watch = watch
+        self._watch, self._steps_max = watch, steps_max
+        # Number of steps that are not kept any more, and the hash of these.
+        self._dropped = 0
+        self._dropped_hash = hashlib.sha256()
 
     def __iter__(self) -> Iterator[TraceStep]:
         return iter(self.steps)
@@ -97,27 +101,39 @@ class StepTrace:
         writes: list[TraceWrite] = []
         while self._watch.is_ready():
             writes += [TraceWrite(event) for event in await anext(self._watch)]
-        self.steps.append(TraceStep(len(self.steps) + 1, at, worker, tuple(writes)))
+        self._append(at, worker, tuple(writes))
 
     async def record_note(self, at: float, worker: str, text: str) -> None:
         """Record an event that is no write to the store."""
         await self.record_outside_writes(at)
-        self.steps.append(TraceStep(len(self.steps) + 1, at, f"{worker}: {text}", ()))
+        self._append(at, f"{worker}: {text}", ())
+
+    def _append(self, at: float, worker: str, writes: tuple[TraceWrite, ...]) -> None:
+        self.steps.append(TraceStep(self._dropped + len(self.steps) + 1, at, worker, writes))
+        # Twice as many, so that the list is shifted once per `steps_max` steps.
+        if self._steps_max and len(self.steps) >= 2 * self._steps_max:
+            _add_to_hash(self._dropped_hash, self.steps[: self._steps_max])
+            del self.steps[: self._steps_max]
+            self._dropped += self._steps_max
 
     def compute_digest(self) -> str:
         """Return a hash of the trace, the same for the same run; cheaper than the text."""
-        digest = hashlib.sha256()
-        for step in self.steps:
-            digest.update(f"{step.at!r} {step.worker}\n".encode())
-            for write in step.writes:
-                digest.update(f"{write.verb} {write.event.entry.key} ".encode())
-                # Stored bytes, so nothing is decoded.
-                digest.update(write.event.entry.value)
+        digest = self._dropped_hash.copy()
+        _add_to_hash(digest, self.steps)
         return digest.hexdigest()
 
     def render(self) -> str:
-        """Return the trace as text, identical byte for byte for the same run."""
+        """Return the steps that are kept as text, identical byte for byte for the same run."""
         return "\n".join([*map(str, self.steps), ""])
+
+
+def _add_to_hash(digest: "hashlib._Hash", steps: Iterable[TraceStep]) -> None:
+    for step in steps:
+        digest.update(f"{step.at!r} {step.worker}\n".encode())
+        for write in step.writes:
+            digest.update(f"{write.verb} {write.event.entry.key} ".encode())
+            # Stored bytes, so nothing is decoded.
+            digest.update(write.event.entry.value)
 
 
 def _load(entry: Entry) -> Object:
