@@ -1,5 +1,5 @@
 // Chromium as the tests of the page start it.
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
@@ -11,6 +11,7 @@ const FLAGS = [
 
 export async function openBrowser(options = {}) {
   const profile = mkdtempSync(join(tmpdir(), "mockkube-page-"));
+  process.on("exit", () => rmSync(profile, { recursive: true, force: true, maxRetries: 3 }));
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: process.env.CHROMIUM, headless: true, args: FLAGS, viewport: { width: 1280, height: 800 }, reducedMotion: "reduce", ...options,
   });
