@@ -55,9 +55,11 @@ async def create(client: LocalClient, kind: str, make: Callable[[int], dict[str,
 
 
 async def wait_for(registry: Registry, plural: str, text: bytes, count: int) -> None:
-    """Return once so many objects of a resource contain a text."""
+    """Return once a resource has so many objects, which all contain a text."""
     (resource,) = (one for one in registry.resources.values() if (one.group, one.plural) == ("", plural))
-    while sum(text in one.tail for one in list(resource.collection.objects.values())) < count:  # noqa: ASYNC110
+    objects = resource.collection.objects
+    # The last ones first: looking at all of them again and again would take longer than what is measured.
+    while len(objects) < count or not all(text in one.tail for one in reversed(list(objects.values()))):  # noqa: ASYNC110
         await asyncio.sleep(0.5)
 
 
