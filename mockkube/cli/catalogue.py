@@ -39,6 +39,6 @@ COMMANDS: Final = (
     CommandEntry("kubelets", "Simulate the kubelets alone, against any API server."),
     CommandEntry("why", "Explain why a pod is pending, rejected or gone."),
     CommandEntry("ui", "Open the page of a running cluster."),
-    CommandEntry("version", "Print the version of mockkube and of the Kubernetes it emulates."),
+    CommandEntry("version", "Print the versions of mockkube and of Kubernetes."),
     CommandEntry("completion", "Print a completion script for a shell."),
 )

@@ -7,10 +7,10 @@ from mockkube.cli.options import output_option
 from mockkube.features.versions import DEFAULT, NEWEST, OLDEST
 
 
-@click.command(short_help="Print the version of mockkube and of the Kubernetes it emulates.")
+@click.command(short_help="Print the versions of mockkube and of Kubernetes.")
 @output_option("text", "json", "yaml")
 def command(output: str) -> Exit:
-    """Print the version of mockkube and of the Kubernetes it emulates."""
+    """Print the versions of mockkube and of Kubernetes."""
     from importlib.metadata import version
 
     facts = {
