@@ -3,6 +3,7 @@
 A row is a JSON array, so that 20,000 of them are small. `ui/src/model.ts` reads them.
 """
 
+from collections.abc import Mapping
 from typing import Any, Final
 
 from mockkube.api.json_objects import ReadOnlyObject
@@ -85,13 +86,23 @@ def make_component_row(component: ReadOnlyObject) -> Row:
     spec, status = component.get("spec") or {}, component.get("status") or {}
     phase = status.get("phase", "Stopped")
     conditions = {one["type"]: one for one in status.get("conditions") or ()}
-    trouble = [
-        f"{one['reason']}: {one.get('message', '')}"
-        for kind, wrong in (("Supported", "False"), ("ServerReady", "False"), ("Looping", "True"))
-        if (one := conditions.get(kind)) is not None and one.get("status") == wrong
-    ]
-    if phase == "Failed":
-        trouble.append(conditions.get("Running", {}).get("message", ""))
+    trouble = _list_trouble(phase, conditions)
     tone = {"Running": "wait" if trouble else "good", "Stopped": "idle"}.get(phase, "bad")
     version = status.get("version") or spec.get("version", "")
     return [phase, tone, version, dict(spec.get("featureGates") or {}), trouble, status.get("url", "")]
+
+
+def _list_trouble(phase: str, conditions: Mapping[str, ReadOnlyObject]) -> list[str]:
+    """Return the problems of a component, named as kubectl's column TROUBLE does, each with its message."""
+    supported, server = conditions.get("Supported", {}), conditions.get("ServerReady", {})
+    looping, running = conditions.get("Looping", {}), conditions.get("Running", {})
+    found = []
+    if supported.get("status") == "False":
+        found.append(f"{supported['reason']}: {supported.get('message', '')}")
+    if server.get("status") == "False":
+        found.append(f"Server{server['reason']}: {server.get('message', '')}")
+    if looping.get("status") == "True":
+        found.append(f"Looping: {looping.get('message', '')}")
+    if phase == "Failed":
+        found.append(running.get("message", ""))
+    return found

@@ -82,8 +82,14 @@ export function Timeline() {
   );
 }
 
+// A pod that only waited for its node and its containers had none.
 function hasTrouble(lane: Lane): boolean {
-  return lane.rows.some((row) => row !== null && (row[1] === "bad" || row[1] === "wait") && row[0] !== "NotReady,SchedulingDisabled");
+  return lane.rows.some((row, index) => {
+    if (row === null || row[1] === "good" || row[1] === "terminating") return false;
+    if (lane.resource !== "pods" || row[1] === "bad") return row[1] !== "idle";
+    const isLast = index === lane.rows.length - 1;
+    return row[0] === "NotReady" ? isLast : row[3] !== "";
+  });
 }
 
 function Legend() {

@@ -111,7 +111,7 @@ def test_row_of_a_node(ready: str, cordoned: bool, state: list[str]) -> None:
         pytest.param(
             "Running",
             [condition("Looping", "True", "GetsNowhere", "rs web")],
-            ["Running", "wait", ["GetsNowhere: rs web"]],
+            ["Running", "wait", ["Looping: rs web"]],
             id="looping",
         ),
     ],
