@@ -11,6 +11,7 @@ import aiohttp
 import pytest
 import yaml
 
+from mockkube.api.protobuf.envelope import ProtobufSerializer
 from mockkube.api.times import parse_time
 from mockkube.apiserver.registry import encoding
 from mockkube.client.blocking_http import BlockingHttpClient
@@ -20,6 +21,7 @@ from mockkube.cluster.configuration.cluster_configuration import ClusterConfigur
 from mockkube.cluster.simulated_cluster import SimulatedCluster, SimulatedClusterConfig
 from mockkube.cluster.snapshots.snapshot_contents import SnapshotContents
 from mockkube.cluster.temporary_cluster import make_temporary_configuration, open_temporary_cluster
+from mockkube.features.versions import Version
 from mockkube.importing.cluster_import import ImportedCluster, ImportOptions, import_objects
 from mockkube.importing.completion import complete_contents
 from mockkube.importing.dump_files import parse_dump
@@ -28,6 +30,8 @@ from mockkube.importing.live_objects import LiveObjects
 from mockkube.importing.movements import find_movements, open_imported_cluster
 from mockkube.importing.source_version import parse_minor
 from mockkube.importing.webhooks import WebhookMode, is_stub
+from mockkube.proposals.component_extensions import make_schema
+from mockkube.proposals.loading import default_trains
 from tests.importing import large_dump, realistic
 
 Object = dict[str, Any]
@@ -323,3 +327,38 @@ def test_a_large_dump_is_split_into_its_items() -> None:
     imported = import_objects(parse_dump(json.dumps(realistic.make_list(items), indent=4).encode(), "large.json"))
     # The namespace of the objects is added.
     assert imported.report.total == 501
+
+
+def test_values_of_etcd_are_read_in_the_versions_in_which_they_are_stored() -> None:
+    old = ProtobufSerializer(make_schema(Version(1, 33), default_trains()))
+    gone = {
+        "apiVersion": "storage.k8s.io/v1alpha1",
+        "kind": "VolumeAttributesClass",
+        "metadata": {"name": "gold"},
+        "driverName": "example.dev",
+    }
+    pod = next(obj for obj in make_cluster() if obj["kind"] == "Pod")
+    version = CRD["spec"]["versions"][0]
+    crd = {
+        **CRD,
+        "apiVersion": "apiextensions.k8s.io/v1beta1",
+        "spec": {**CRD["spec"], "conversion": {"strategy": "None"}, "version": "v1", "validation": version["schema"],
+                 "versions": [{"name": "v1", "served": True, "storage": True}]},
+    }  # fmt: skip
+    values = [old.encode(gone), old.encode(pod), json.dumps(crd).encode(), b"k8s\x00\x0a\x02xx", b"1000"]
+    rows = [{"key": "eA==", "value": base64.b64encode(value).decode()} for value in values]
+    found = list(parse_dump(json.dumps({"header": {}, "kvs": rows}).encode(), "etcd.json"))
+    assert [(obj["kind"], obj["apiVersion"]) for obj in found] == [
+        ("VolumeAttributesClass", "storage.k8s.io/v1alpha1"),
+        ("Pod", "v1"),
+        ("CustomResourceDefinition", "apiextensions.k8s.io/v1"),
+    ]
+    assert found[0]["driverName"] == "example.dev"
+    assert found[1]["metadata"]["uid"] == pod["metadata"]["uid"]
+    assert found[2]["spec"]["versions"][0]["schema"] == version["schema"]
+
+
+def test_values_that_are_encrypted_at_rest_are_refused() -> None:
+    rows = [{"key": "eA==", "value": base64.b64encode(b"k8s:enc:aescbc:v1:key1:...").decode()}]
+    with pytest.raises(UnreadableDumpError, match="encrypted at rest"):
+        list(parse_dump(json.dumps({"header": {}, "kvs": rows}).encode(), "etcd.json"))
