@@ -143,6 +143,7 @@ async def test_discovery_and_openapi_know_the_group(control: Any) -> None:
         "components/metrics": "Component",
         "components/statusz": "Component",
         "components/status": "Component",
+        "components/ui": "Component",
         "faults": "Fault",
         "faults/status": "Fault",
         "snapshots": "Snapshot",
