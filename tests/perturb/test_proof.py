@@ -15,6 +15,8 @@ from pathlib import Path
 import pytest
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
+# All take a quarter of an hour: `make proof`.
+SHORT = ("two_writes.py", "random_name.py")
 PROOF = Path(__file__).parent
 OPERATORS = PROOF / "operators"
 KOPF = ("-m", "kopf", "run", "--standalone", "--namespace", "default", "-q")
@@ -94,7 +96,10 @@ def perturb(case: Case, folder: Path, *options: str, is_fixed: bool) -> "subproc
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.operator)
+@pytest.mark.parametrize(
+    "case",
+    [pytest.param(case, marks=() if case.operator in SHORT else pytest.mark.long, id=case.operator) for case in CASES],
+)
 def test_the_bug_is_found_and_gone_when_it_is_fixed(case: Case, tmp_path: Path) -> None:
     options = ("--only", case.perturbation, "--references", "2")
     broken = perturb(case, tmp_path, *options, is_fixed=False)
@@ -104,6 +109,7 @@ def test_the_bug_is_found_and_gone_when_it_is_fixed(case: Case, tmp_path: Path) 
     assert fixed.returncode == 0, fixed.stdout + fixed.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.operator)
 def test_a_fixed_operator_is_not_reported(case: Case, tmp_path: Path) -> None:
     fixed = perturb(case, tmp_path, "--references", "2", is_fixed=True)
