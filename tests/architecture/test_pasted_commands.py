@@ -112,6 +112,7 @@ def needs_kubectl(commands: Commands) -> bool:
     return any("kubectl" in command.split() for command, _ in commands)
 
 
+@pytest.mark.slow
 def test_readme_works_as_pasted(place: Path, environment: dict[str, str]) -> None:
     if shutil.which("kubectl") is None:
         pytest.skip("no kubectl on the path, and README uses it")

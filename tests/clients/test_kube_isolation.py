@@ -235,6 +235,7 @@ def test_a_test_finds_nothing_of_the_tests_before(place: Path) -> None:
     assert set(re.findall(r"^FAILED .*\[(\w+)\]", output, re.MULTILINE)) == {"failing", "timed_out"}, output
 
 
+@pytest.mark.slow
 def test_four_workers_find_the_same_cluster_in_each_test(place: Path) -> None:
     run(place, SUITE, "-q", "-k", "nothing0")
     output = run(place, SUITE, "-q", "-n", "4")

@@ -143,6 +143,7 @@ async def upload(link: str) -> None:
             assert answer.status == 200
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", ["desktop", "phone"])
 async def test_no_view_violates_accessibility(browse: Browse, size: str) -> None:
     seen = await browse("accessibility", size)

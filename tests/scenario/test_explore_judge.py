@@ -724,7 +724,7 @@ def drawn(number: int) -> Document:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.heavy
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(FIRST, FIRST + PLANS))
 def test_explore_agrees_with_an_independent_judge(number: int, caplog: pytest.LogCaptureFixture) -> None:
     plan = drawn(number)

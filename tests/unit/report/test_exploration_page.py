@@ -135,6 +135,7 @@ def test_the_plan_is_part_of_the_page(explored: Exploration, page: str) -> None:
     assert "A &lt;small&gt; rollout" in page
 
 
+@pytest.mark.slow
 def test_the_same_exploration_gives_the_same_page(explored: Exploration, page: str) -> None:
     assert render(collect_evidence(explored)) == page
 

@@ -33,6 +33,7 @@ def test_a_program_that_does_not_exist_is_named(mockkube: Mockkube) -> None:
     assert "./no-such-program: No such file or directory: give a program that can be started" in answer.err
 
 
+@pytest.mark.slow
 @pytest.mark.heavy
 class TestFindings:
     def test_they_are_shown_with_the_command_that_repeats_them(self, mockkube: Mockkube, tmp_path: Path) -> None:
