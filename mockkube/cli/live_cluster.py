@@ -10,10 +10,10 @@ import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import urlsplit
 
 from mockkube.cli.options import find_state_directory, start_hint
-from mockkube.client.blocking_http import BlockingHttpClient, HttpResponse, NoResponseError
+from mockkube.client.blocking_http import BlockingHttpClient, HttpResponse, NoResponseError, list_objects
 from mockkube.client.kubeconfig import RestConfig
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 from mockkube.cluster.state.kubeconfig import CONTEXT_PREFIX
@@ -94,20 +94,8 @@ class LiveCluster:
         return self._request(CONTROL_API + path, seconds=seconds)
 
     def list_objects(self, api_version: str, plural: str, kind: str) -> Iterator[dict[str, Any]]:
-        """Yield every object of a resource, page by page; none if the cluster does not serve it."""
-        root = f"/api/{api_version}" if "/" not in api_version else f"/apis/{api_version}"
-        query: dict[str, Any] = {"limit": PAGE_MAX}
-        while True:
-            page = self._get(f"{root}/{plural}?{urlencode(query)}")
-            if page is None:
-                return
-            for item in page.get("items") or ():
-                # Items of a list carry neither kind nor apiVersion.
-                yield {**item, "apiVersion": api_version, "kind": kind}
-            token = (page.get("metadata") or {}).get("continue")
-            if not token:
-                return
-            query["continue"] = token
+        """Return every object of a resource, read page by page; none if the cluster does not serve it."""
+        return list_objects(self._get, api_version, plural, kind, page_size=PAGE_MAX)
 
     def _get(self, path: str) -> dict[str, Any] | None:
         """Return the JSON object at a path, None for 404."""

@@ -1,10 +1,13 @@
 """GET requests without an event loop, for commands that read a few pages and end: aiohttp is slow to import."""
 
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from ssl import SSLContext
-from urllib.parse import urlsplit
+from typing import Any
+from urllib.parse import urlencode, urlsplit
 
+from mockkube.api.json_objects import Object
 from mockkube.client.kubeconfig import RestConfig
 from mockkube.lazy_dataclasses import dataclass
 
@@ -59,3 +62,19 @@ class BlockingHttpClient:
         if self._tls is None:
             return HTTPConnection(host, server.port, timeout=seconds)
         return _TlsConnection(host, server.port, seconds, self._tls, self._config.server_name or host)
+
+
+def list_objects(
+    get: Callable[[str], Object | None], api_version: str, plural: str, kind: str, *, page_size: int
+) -> Iterator[Object]:
+    """Yield every object of a resource, page by page; stop where `get` returns None for a path."""
+    root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
+    query: dict[str, Any] = {"limit": page_size}
+    while (page := get(f"{root}/{plural}?{urlencode(query)}")) is not None:
+        for item in page.get("items") or ():
+            # Items of a list carry neither kind nor apiVersion.
+            yield {**item, "apiVersion": api_version, "kind": kind}
+        token = (page.get("metadata") or {}).get("continue")
+        if not token:
+            return
+        query["continue"] = token

@@ -1,4 +1,4 @@
-"""What the processes of a run need besides the code: proposals and files of the machine where the command was typed."""
+"""Environment of a run on other machines: proposals and files of the machine where the command was typed."""
 
 import json
 import os

@@ -212,7 +212,7 @@ class _Importer:
         return None if changed is None else dict(changed)
 
     def _adapt_node(self, node: Object) -> Object:
-        """Return a node that stays as ready as it is: its kubelet says so, or does not run."""
+        """Return a node whose Ready condition stays: its kubelet is simulated, or does not run."""
         ready = _find_ready(node)
         if ready.get("status") == "Unknown":
             self._report.silent_nodes.append(node["metadata"]["name"])

@@ -1,13 +1,13 @@
 """Objects of a running cluster: every resource that can be listed, page by page."""
 
 from collections.abc import Iterator
-from typing import Any, Final
-from urllib.parse import urlencode
+from functools import partial
+from typing import Final
 
 import orjson
 
 from mockkube.api.json_objects import Object
-from mockkube.client.blocking_http import BlockingHttpClient, NoResponseError
+from mockkube.client.blocking_http import BlockingHttpClient, NoResponseError, list_objects
 from mockkube.client.discovery import AGGREGATED, ROOTS
 from mockkube.importing.errors import UnreadableDumpError
 
@@ -50,19 +50,8 @@ class LiveObjects:
                             yield api_version, resource["resource"], resource["responseKind"]["kind"]
 
     def _list(self, api_version: str, plural: str, kind: str) -> Iterator[Object]:
-        root = f"/apis/{api_version}" if "/" in api_version else f"/api/{api_version}"
-        query: dict[str, Any] = {"limit": PAGE_MAX}
-        while True:
-            page = self._get(f"{root}/{plural}?{urlencode(query)}", name=f"{plural} ({api_version})")
-            if page is None:
-                return
-            for item in page.get("items") or ():
-                # Items of a list carry neither kind nor apiVersion.
-                yield {**item, "apiVersion": api_version, "kind": kind}
-            token = (page.get("metadata") or {}).get("continue")
-            if not token:
-                return
-            query["continue"] = token
+        get = partial(self._get, name=f"{plural} ({api_version})")
+        return list_objects(get, api_version, plural, kind, page_size=PAGE_MAX)
 
     def _get(self, path: str, *, accept: str = "application/json", name: str = "") -> Object | None:
         """Return the JSON object at a path; None, with the reason recorded, for a resource that may not be read."""

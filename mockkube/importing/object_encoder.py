@@ -31,7 +31,7 @@ class NotImportableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class EncodedObject:
-    """An object as it is stored."""
+    """Stored form of an object."""
 
     key: str
     value: bytes

@@ -16,7 +16,7 @@ _CONFIGURATIONS: Final = ("ValidatingWebhookConfiguration", "MutatingWebhookConf
 
 
 class WebhookMode(StrEnum):
-    """What becomes of webhooks."""
+    """Treatment of webhooks."""
 
     STUB = "stub"
     KEEP = "keep"

@@ -45,7 +45,7 @@ class RemovedApis:
         return self._successors.get((api_version.rpartition("/")[0], kind), "")
 
     def make_finding(self, api_version: str, kind: str, asker: str, obj: ReadOnlyObject | None = None) -> Finding:
-        """Return the finding that somebody asks for a kind that goes away."""
+        """Return the finding that a client requests a removed kind."""
         successor = self.find_successor(api_version, kind)
         remedy = f"use {successor}" if successor else "there is no other version: delete the objects before the upgrade"
         return Finding(
@@ -60,7 +60,7 @@ class RemovedApis:
 
 
 def check_apis(upgrade: Upgrade) -> Iterator[Finding]:
-    """Yield APIs that go away and are asked for, and those that nobody is known to ask for."""
+    """Yield findings for removed APIs: those that clients request, then those without a known client."""
     removed = RemovedApis(upgrade)
     asked = set()
     for obj in upgrade.objects:
@@ -127,7 +127,7 @@ def _names_no_other(webhook: ReadOnlyObject) -> bool:
 
 
 def _match_rule(rule: ReadOnlyObject, removed: RemovedApis) -> Iterator[tuple[str, str]]:
-    """Yield kinds that go away, of which a rule names no other version."""
+    """Yield removed kinds for which a rule names no other version."""
     groups, versions = rule.get("apiGroups") or (), rule.get("apiVersions") or ()
     for (api_version, kind), plural in removed.kinds.items():
         group, _, version = api_version.rpartition("/")

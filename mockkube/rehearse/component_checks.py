@@ -77,7 +77,7 @@ def _has_flag(pod: Mapping[str, object], flag: str) -> bool:
 
 
 def _find_changed_defaults(upgrade: Upgrade) -> Iterator[Finding]:
-    """Yield gates that nobody sets and that have another value afterwards."""
+    """Yield gates without an explicit value whose default changes."""
     for component in COMPONENTS:
         before, after = _stages(upgrade.version_of(component), component), _stages(upgrade.to, component)
         given = {**upgrade.gates_of(component), **upgrade.gates}

@@ -51,7 +51,7 @@ class Finding:
 
     @property
     def breaks(self) -> bool:
-        """Whether something fails."""
+        """Return whether something fails."""
         return self.severity is Severity.BREAKS
 
     def describe_objects(self) -> str:

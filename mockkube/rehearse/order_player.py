@@ -24,7 +24,7 @@ _PODS: Final = "core/pods"
 
 @dataclass(frozen=True, slots=True)
 class UpgradeStepResult:
-    """What one step did."""
+    """Result of one step."""
 
     step: UpgradeStep
     evicted: int = 0
@@ -43,7 +43,7 @@ class UpgradeStepResult:
 
     @property
     def is_safe(self) -> bool:
-        """Whether nothing went wrong."""
+        """Return whether the step did no harm."""
         return not (self.blocked or self.pending or self.failed or self.broken or self.ended)
 
     def list_problems(self) -> Iterator[str]:
@@ -68,12 +68,12 @@ class OrderResult:
 
     @property
     def is_safe(self) -> bool:
-        """Whether nothing went wrong on the way up."""
+        """Return whether the upgrade did no harm."""
         return all(one.is_safe for one in self.up)
 
     @property
     def is_reversible(self) -> bool:
-        """Whether nothing went wrong on the way back, either."""
+        """Return whether upgrade and rollback did no harm."""
         return all(one.is_safe for one in self.back)
 
 

@@ -54,7 +54,7 @@ class Rehearsal:
 
     @property
     def is_safe(self) -> bool:
-        """Whether nothing breaks, and an order is safe."""
+        """Return whether nothing breaks and an order is safe."""
         return not self.breaks and (bool(self.safe_orders) or not self.results)
 
     @property

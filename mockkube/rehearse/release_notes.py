@@ -25,7 +25,7 @@ _CGROUP_V1: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ReleaseNote:
-    """What a release changes for objects that `applies` to; it returns the field, or nothing."""
+    """Change of a release that affects some objects: `applies` returns the affected field, or nothing."""
 
     since: Version
     kinds: tuple[str, ...]

@@ -68,7 +68,7 @@ def _make_finding(configuration: ReadOnlyObject, webhook: ReadOnlyObject, text: 
 
 
 def _stops_upgrade(webhook: ReadOnlyObject) -> bool:
-    """Return whether the webhook is asked about what an upgrade writes."""
+    """Return whether the API server calls the webhook for requests of an upgrade."""
     for rule in webhook.get("rules") or ():
         groups, resources = rule.get("apiGroups") or (), rule.get("resources") or ()
         for group, needed in _NEEDED.items():

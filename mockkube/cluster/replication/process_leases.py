@@ -204,7 +204,7 @@ class ProcessLeases:
             await self._renew()
 
     async def release(self) -> None:
-        """Delete the lease, so that nobody waits for it."""
+        """Delete the lease: no other process waits for it to expire."""
         with suppress(Conflict, Unavailable):
             if self._entry is not None:
                 await self._store.delete(self._key, expected=self._entry.revision)
