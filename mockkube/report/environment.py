@@ -8,8 +8,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from mockkube.report.events import annotate_message
 from mockkube.report.markup import strip_markup, to_html
+from mockkube.report.sentences.events import annotate_message
 from mockkube.report.wording import SHORT, count_noun, format_order, join_words
 
 

@@ -7,12 +7,13 @@ from mockkube.explore.conclusions import changes_versions
 from mockkube.explore.exploration import OrderVerdict, SafetyVerdict
 from mockkube.explore.plans.plan import Direction
 from mockkube.explore.replay import UNDISTURBED, Evidence, Replay
-from mockkube.report import harm_terms, replay_summary, reproduction, trust
-from mockkube.report.answer import Answer
-from mockkube.report.break_descriptions import broken_invariants
-from mockkube.report.symptoms import find_symptoms
+from mockkube.report.pages import replay_summary, reproduction
+from mockkube.report.sentences import harm_terms, trust
+from mockkube.report.sentences.answer import Answer
+from mockkube.report.sentences.break_descriptions import broken_invariants
+from mockkube.report.sentences.symptoms import find_symptoms
+from mockkube.report.sentences.workloads import describe_nodes, describe_workloads, find_preparation
 from mockkube.report.wording import SHORT, format_order
-from mockkube.report.workloads import describe_nodes, describe_workloads, find_preparation
 
 _SAFE: Final = {SafetyVerdict.SAFE: "yes", SafetyVerdict.UNSAFE: "no", SafetyVerdict.NOT_TRIED: "not tried"}
 

@@ -6,9 +6,9 @@ from typing import Any, Final
 from mockkube.explore.exploration import DirectionResult, Exploration, OrderVerdict, SafetyVerdict
 from mockkube.explore.plans.invariants import INVARIANTS
 from mockkube.explore.plans.plan import Direction
-from mockkube.report.answer import NOT_EXERCISED, NOTHING_HAPPENED, Answer
-from mockkube.report.harm_terms import OWN_INVARIANT, format_harm
 from mockkube.report.markup import strip_markup
+from mockkube.report.sentences.answer import NOT_EXERCISED, NOTHING_HAPPENED, Answer
+from mockkube.report.sentences.harm_terms import OWN_INVARIANT, format_harm
 from mockkube.report.wording import SHORT, format_order
 
 # Plain ASCII, so that columns align in every terminal.

@@ -10,8 +10,8 @@ from mockkube.explore.exploration import explore_plan
 from mockkube.explore.plans.loading import parse
 from mockkube.explore.players import SequentialPlayer
 from mockkube.explore.replay import collect_evidence
-from mockkube.report import exploration_page
-from mockkube.report.runs_page import render
+from mockkube.report.pages import exploration_page
+from mockkube.report.pages.runs_page import render
 from mockkube.scenario.claims import Claim
 from mockkube.scenario.runner.results import RunOutcome, RunResult, StepResult, TracedStep, TracedWrite
 

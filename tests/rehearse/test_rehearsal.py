@@ -15,7 +15,7 @@ from mockkube.rehearse.rehearsal_text import render_markdown, render_table, to_j
 from mockkube.rehearse.runbook import render_runbook
 from mockkube.rehearse.upgrade import Upgrade
 from mockkube.rehearse.upgrade_orders import UpgradeOrders, reverse_order, sort_orders
-from mockkube.report.rehearsal_page import render
+from mockkube.report.pages.rehearsal_page import render
 from tests.importing import realistic
 from tests.rehearse.breakages import BUDGET, make_static_pod
 

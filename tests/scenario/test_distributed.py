@@ -22,7 +22,8 @@ from mockkube.explore.plans.plan import RolloutPlan
 from mockkube.explore.players import SequentialPlayer
 from mockkube.explore.replay import collect_evidence, without_logs
 from mockkube.explore.search import PlayedPath
-from mockkube.report import exploration_page, summary
+from mockkube.report import summary
+from mockkube.report.pages import exploration_page
 
 pytest.importorskip("distributed", reason="Dask is not installed")
 from distributed import Client

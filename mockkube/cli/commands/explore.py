@@ -201,7 +201,7 @@ def _print_result(result: "Exploration", output: str) -> None:
 
 def _write_report(result: "Exploration", path: str) -> None:
     from mockkube.explore.replay import collect_evidence
-    from mockkube.report.exploration_page import render
+    from mockkube.report.pages.exploration_page import render
 
     try:
         Path(path).write_text(render(collect_evidence(result)))

@@ -104,7 +104,7 @@ def _write_files(result: "Rehearsal", options: dict[str, Any]) -> None:
     for flag in ("report", "runbook"):
         if path := options[flag]:
             if flag == "report":
-                from mockkube.report.rehearsal_page import render
+                from mockkube.report.pages.rehearsal_page import render
 
                 text = render(result)
             else:

@@ -144,7 +144,7 @@ def _write_outputs(results: "Sequence[RunResult]", options: dict[str, Any]) -> N
 
         _write_file(options["junit"], render_junit(results), "--junit")
     if options["report"]:
-        from mockkube.report.runs_page import render as render_page
+        from mockkube.report.pages.runs_page import render as render_page
 
         _write_file(options["report"], render_page(results), "--report")
     if options["summary"]:

@@ -18,7 +18,7 @@ from mockkube.explore.players import SequentialPlayer
 from mockkube.explore.replay import collect_evidence
 from mockkube.explore.search import InvariantBreak, MoveResult
 from mockkube.report import review, summary
-from mockkube.report.exploration_page import render
+from mockkube.report.pages.exploration_page import render
 from mockkube.scenario.runner.loading import parse as parse_scenarios
 
 pytestmark = pytest.mark.heavy  # explores

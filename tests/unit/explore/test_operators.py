@@ -12,7 +12,7 @@ from mockkube.explore.plans.plan import Direction
 from mockkube.explore.players import SequentialPlayer
 from mockkube.explore.replay import collect_evidence
 from mockkube.report import review, summary
-from mockkube.report.exploration_page import render
+from mockkube.report.pages.exploration_page import render
 
 pytestmark = pytest.mark.heavy  # explores
 

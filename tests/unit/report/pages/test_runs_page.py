@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from mockkube.report.runs_page import render
-from mockkube.report.step_descriptions import describe_step
+from mockkube.report.pages.runs_page import render
+from mockkube.report.sentences.step_descriptions import describe_step
 from mockkube.scenario.claims import Claim
 from mockkube.scenario.runner.results import RunOutcome, RunResult, StepResult, TracedStep, TracedWrite
 

@@ -8,7 +8,7 @@ from mockkube.explore.observation.observations import ObservationKind
 from mockkube.explore.plans.invariants import REPLICAS_UP, ROLLBACK_RESTORES
 from mockkube.explore.replay import Replay, ReplayedMove
 from mockkube.lazy_dataclasses import dataclass
-from mockkube.report.events import EventSummary, annotate_message, merge_events, read_events
+from mockkube.report.sentences.events import EventSummary, annotate_message, merge_events, read_events
 from mockkube.report.wording import count_noun, join_words
 
 # Reasons of events that a healthy rollout causes as well: they do not tell harm from normal work.

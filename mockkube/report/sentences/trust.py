@@ -7,7 +7,7 @@ from mockkube.cluster.simulated_cluster import CONTROLLER_CLIENT_LIMITS
 from mockkube.explore.conclusions import changes_versions
 from mockkube.explore.plans.plan import Direction, DisturbanceTiming
 from mockkube.features.versions import DEFAULT, Version
-from mockkube.report.answer import NOT_EXERCISED, Answer
+from mockkube.report.sentences.answer import NOT_EXERCISED, Answer
 from mockkube.report.wording import count_noun, join_words
 
 

@@ -9,14 +9,16 @@ from mockkube.explore.plans.invariants import INVARIANTS
 from mockkube.explore.plans.plan import Direction, Order
 from mockkube.explore.replay import UNDISTURBED, Evidence
 from mockkube.lazy_dataclasses import dataclass
-from mockkube.report import drawing, harm_terms, replay_summary, reproduction, trust
-from mockkube.report.answer import Answer
-from mockkube.report.break_descriptions import broken_invariants
+from mockkube.report.drawing.harm_map import HarmMap, shade, shade_labels
 from mockkube.report.environment import render_page
-from mockkube.report.events import merge_events, read_events
-from mockkube.report.harm_terms import format_harm
-from mockkube.report.symptoms import find_symptoms
-from mockkube.report.workloads import describe_nodes, describe_workloads, find_preparation, to_yaml_line
+from mockkube.report.pages import replay_summary, reproduction
+from mockkube.report.sentences import harm_terms, trust
+from mockkube.report.sentences.answer import Answer
+from mockkube.report.sentences.break_descriptions import broken_invariants
+from mockkube.report.sentences.events import merge_events, read_events
+from mockkube.report.sentences.harm_terms import format_harm
+from mockkube.report.sentences.symptoms import find_symptoms
+from mockkube.report.sentences.workloads import describe_nodes, describe_workloads, find_preparation, to_yaml_line
 
 _LETTERS: Final = {"kube-apiserver": "A", "kube-scheduler": "S", "kube-controller-manager": "C", "kubelet": "K"}
 
@@ -42,7 +44,8 @@ def render(evidence: Evidence) -> str:
         INVARIANTS=INVARIANTS,
         replay_summary=replay_summary,
         broken_invariants=broken_invariants,
-        drawing=drawing,
+        shade=shade,
+        shade_labels=shade_labels,
         events=lambda moments: merge_events(one for _, one in read_events(moments)),
         harm_terms=harm_terms,
         format_harm=format_harm,
@@ -130,7 +133,7 @@ def _rows(answer: Answer, direction: Direction, orders: Sequence[OrderVerdict]) 
     ]
 
 
-def _harm_map(answer: Answer) -> drawing.HarmMap:
+def _harm_map(answer: Answer) -> HarmMap:
     ups, downs = answer.result.list_verdicts(Direction.UP), answer.result.list_verdicts(Direction.DOWN)
     pairs = {(one.up, one.down, one.prepares): one.up_result.harm.score + one.down_result.harm.score
              for one in answer.result.pairs}  # fmt: skip
@@ -145,7 +148,7 @@ def _harm_map(answer: Answer) -> drawing.HarmMap:
         (r, c) for r, up in enumerate(ups) if up.written_orders for c, down in enumerate(downs) if down.written_orders
     ]
     columns = [f"{'+ ' if one.prepares else ''}{_initials(one.order)}" for one in downs]
-    return drawing.HarmMap([_initials(one.order) for one in ups], columns, scores, framed)
+    return HarmMap([_initials(one.order) for one in ups], columns, scores, framed)
 
 
 def _letter(name: str) -> str:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from mockkube.report.runs_page import summarize_pods
-from mockkube.report.timeline import Boundary, Timeline, build_timelines
+from mockkube.report.drawing.timeline import Boundary, Timeline, build_timelines
+from mockkube.report.pages.runs_page import summarize_pods
 from mockkube.scenario.runner.results import TracedStep, TracedWrite
 
 

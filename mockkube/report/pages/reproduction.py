@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from mockkube.explore.replay import UNDISTURBED
-from mockkube.report.answer import Answer
-from mockkube.report.trust import tool_name
+from mockkube.report.sentences.answer import Answer
+from mockkube.report.sentences.trust import tool_name
 
 INSTALL: Final = "pip install mockkube"
 

@@ -11,11 +11,11 @@ from mockkube.explore.plans.orders import TurnMove
 from mockkube.explore.plans.plan import Direction, WrittenOrder
 from mockkube.explore.replay import Evidence, Replay
 from mockkube.lazy_dataclasses import dataclass
-from mockkube.report import undisturbed
-from mockkube.report.break_descriptions import broken_invariants, describe_breaks, join_breaks
-from mockkube.report.order_rules import Rule, find_rule
+from mockkube.report.sentences import undisturbed
+from mockkube.report.sentences.break_descriptions import broken_invariants, describe_breaks, join_breaks
+from mockkube.report.sentences.order_rules import Rule, find_rule
+from mockkube.report.sentences.workloads import Preparation, find_preparation
 from mockkube.report.wording import SHORT, Wording, count_noun, format_order, join_words
-from mockkube.report.workloads import Preparation, find_preparation
 
 NOTHING_HAPPENED: Final = (
     "nothing was created, changed or restarted once a component had changed, so nothing can be said; give the plan a "

@@ -7,11 +7,12 @@ import pytest
 from mockkube.explore.exploration import Exploration
 from mockkube.explore.plans.plan import Direction
 from mockkube.explore.replay import Evidence, collect_evidence
-from mockkube.report import break_descriptions, review
-from mockkube.report.answer import Answer
-from mockkube.report.drawing import shade_labels
-from mockkube.report.exploration_page import render
-from mockkube.report.trust import list_caveats
+from mockkube.report import review
+from mockkube.report.drawing.harm_map import shade_labels
+from mockkube.report.pages.exploration_page import render
+from mockkube.report.sentences import break_descriptions
+from mockkube.report.sentences.answer import Answer
+from mockkube.report.sentences.trust import list_caveats
 
 pytestmark = pytest.mark.heavy  # explores
 

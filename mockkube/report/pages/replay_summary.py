@@ -14,10 +14,10 @@ from mockkube.explore.plans.plan import ComponentSetting, Direction
 from mockkube.explore.reasons import compute_settings
 from mockkube.explore.replay import Replay, ReplayedMove
 from mockkube.lazy_dataclasses import dataclass
-from mockkube.report.answer import Answer
-from mockkube.report.break_descriptions import describe_breaks
-from mockkube.report.drawing import TimelineDrawing
-from mockkube.report.timeline import Boundary, build_timelines
+from mockkube.report.drawing.timeline import Boundary, build_timelines
+from mockkube.report.drawing.timeline_drawing import TimelineDrawing
+from mockkube.report.sentences.answer import Answer
+from mockkube.report.sentences.break_descriptions import describe_breaks
 from mockkube.report.wording import Wording, format_order, join_words
 
 _GENERATED_SUFFIX: Final = re.compile(r"-[a-z0-9]{5}\b")

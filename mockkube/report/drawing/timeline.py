@@ -12,7 +12,7 @@ from typing import Any, Final, Protocol
 from mockkube.api.patching import merge_patch
 from mockkube.cluster.execution.step_trace import OPERATOR
 from mockkube.lazy_dataclasses import dataclass
-from mockkube.report.pod_states import USER, PodStates, describe_state
+from mockkube.report.drawing.pod_states import USER, PodStates, describe_state
 from mockkube.scenario.runner.results import TracedStep, TracedWrite
 
 # The workers of moments in which an operator changes or restarts a component.

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from mockkube.report.events import annotate_message, merge_events, read_events
+from mockkube.report.sentences.events import annotate_message, merge_events, read_events
 from mockkube.scenario.runner.results import TracedStep, TracedWrite
 
 

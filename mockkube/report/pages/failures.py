@@ -7,8 +7,8 @@ from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.patching import merge_patch
 from mockkube.explain.fact_formatting import format_taint
 from mockkube.lazy_dataclasses import dataclass
-from mockkube.report import step_descriptions
-from mockkube.report.workloads import explain_toleration, format_toleration, to_yaml
+from mockkube.report.sentences import step_descriptions
+from mockkube.report.sentences.workloads import explain_toleration, format_toleration, to_yaml
 from mockkube.scenario.runner.results import RunResult, StepResult
 
 # Fields that the API server sets: they say nothing about a failure.

@@ -6,7 +6,7 @@ from itertools import permutations
 import pytest
 
 from mockkube.explore.plans.plan import Order
-from mockkube.report.order_rules import find_rule
+from mockkube.report.sentences.order_rules import find_rule
 
 EVERY: list[Order] = list(permutations("abcd"))
 

@@ -7,14 +7,14 @@ from typing import Final
 
 from mockkube.cluster.simulated_cluster import CONTROLLER_CLIENT_LIMITS
 from mockkube.lazy_dataclasses import dataclass
-from mockkube.report import step_descriptions, trust
-from mockkube.report.drawing import TimelineDrawing
+from mockkube.report.drawing.timeline import Boundary, Timeline, build_timelines
+from mockkube.report.drawing.timeline_drawing import TimelineDrawing
 from mockkube.report.environment import render_page
-from mockkube.report.events import EventSummary, merge_events, read_events
-from mockkube.report.failures import AskedObject, find_objects
-from mockkube.report.timeline import Boundary, Timeline, build_timelines
+from mockkube.report.pages.failures import AskedObject, find_objects
+from mockkube.report.sentences import step_descriptions, trust
+from mockkube.report.sentences.events import EventSummary, merge_events, read_events
+from mockkube.report.sentences.workloads import to_yaml
 from mockkube.report.wording import count_noun, join_words
-from mockkube.report.workloads import to_yaml
 from mockkube.scenario.claims import CLAIM_OUTCOMES, OUTCOME_MEANINGS, ClaimOutcome
 from mockkube.scenario.output.claim_results import ClaimResult, decide_claims, summarize
 from mockkube.scenario.runner.results import ComponentStart, RunOutcome, RunResult, StepResult
