@@ -58,6 +58,7 @@ from mockkube.apiserver.registry.runtime_config import RuntimeConfig
 from mockkube.apiserver.registry.service_ip_allocator import NODE_PORTS, SERVICE_CIDR, ServiceIpAllocator
 from mockkube.apiserver.registry.simulated_kubelets import SimulatedKubelets
 from mockkube.apiserver.registry.webhook_calls import WebhookCallError
+from mockkube.apiserver.resource_metrics.resource_metrics_api import READER_ROLE, ResourceMetricsApi
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.gates import GateState
@@ -104,6 +105,8 @@ class ApiServerOptions:
     """Client certificate shown to aggregated API servers; None: requests to them carry none."""
     request_header: RequestHeaderOptions | None = None
     """Request header configuration that is published for aggregated API servers; None: there is none."""
+    serves_resource_metrics: bool = False
+    """Whether the server has the API group metrics.k8s.io, with simulated usage."""
     additional_registry: Registry | None = None
     """Registry of further groups, with a store of its own; its owner keeps its watch cache running."""
     peer_servers: "PeerServers | None" = None
@@ -208,8 +211,13 @@ class ApiServer:
         self._webhooks = WebhookClient(self._resolve_service_url)
         dependencies.call_webhook = self._webhooks.post
         dependencies.admission = AdmissionChain([*dependencies.admission.plugins, EscalationCheck(authorizer)])
+        computed_apis = [ResourceMetricsApi(self.registry)] if options.serves_resource_metrics else []
         self._post_start_hooks = PostStartHooks(
-            self.registry, options.certificate_authority, self._lease_identity(), options.request_header
+            self.registry,
+            options.certificate_authority,
+            self._lease_identity(),
+            options.request_header,
+            [one.spec for one in computed_apis],
         )
         authenticator = options.authenticator.with_token_authenticators(
             ServiceAccountTokenAuthenticator(self.registry, self._post_start_hooks.legacy_tokens.record_use)
@@ -220,7 +228,7 @@ class ApiServer:
         non_resource_paths = NonResourcePaths(
             self.registry, self.metrics, checks, review_handlers, zpages, self._published_schemas
         )
-        self._aggregated_apis = AvailabilityController(self.registry, options.front_proxy)
+        self._aggregated_apis = AvailabilityController(self.registry, options.front_proxy, computed_apis)
         proxy = ProxyHandler(self.registry, self._aggregated_apis)
         auditor = None if options.auditor is None else RequestAuditor(options.auditor, dependencies.protobuf)
         peers = options.peer_servers
@@ -266,7 +274,7 @@ class ApiServer:
         self._tasks.append(self._group.create_task(self._crd_controller.run()))
         await bootstrap(self.registry, authority=self._options.certificate_authority)
         if RBAC in self._options.authorization_modes:
-            await bootstrap_rbac(self.registry)
+            await bootstrap_rbac(self.registry, (READER_ROLE,) if self._options.serves_resource_metrics else ())
         # Without the ServiceAccount plugin no pod needs a service account, so namespaces get none by default.
         if any(plugin.name == ServiceAccount.name for plugin in self.registry.dependencies.admission.plugins):
             self.registry.dependencies.on_namespace_created = self._namespace_defaults.sync

@@ -92,7 +92,8 @@ class HttpClient:
         listed = await self._request_json("GET", served.path(Key(selection.namespace, "")), query=_query(selection))
         # Items of a list carry neither kind nor apiVersion, which decoding and owner references need.
         items = [served.decode(served.with_type_meta(item)) for item in listed.get("items") or ()]
-        return ObjectList(items, listed["metadata"]["resourceVersion"])
+        # Computed objects, such as PodMetrics, have no version.
+        return ObjectList(items, listed["metadata"].get("resourceVersion", ""))
 
     async def watch(self, kind: str, selection: Selection, after: str) -> HttpWatch:
         """Watch from a resourceVersion on; raise Expired when that was compacted."""

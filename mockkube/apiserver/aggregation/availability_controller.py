@@ -1,6 +1,6 @@
 """Controller of APIServices: which groups and versions other servers serve, and whether they are available."""
 
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -16,7 +16,7 @@ from mockkube.apiserver.aggregation.transport import FrontProxyCredentials, Tran
 from mockkube.apiserver.post_start_hooks.api_service_registration import API_SERVICES
 from mockkube.apiserver.post_start_hooks.retry_queue import RetryQueue
 from mockkube.apiserver.registry import updating
-from mockkube.apiserver.registry.aggregated_api import AggregatedApi
+from mockkube.apiserver.registry.aggregated_api import AggregatedApi, ComputedApi
 from mockkube.apiserver.registry.bootstrap import APISERVER_USER, FIELD_MANAGER
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
@@ -32,10 +32,16 @@ _SERVICES: Final = ("", "services")
 
 
 class AvailabilityController:
-    """Follows APIServices with a service; writes their condition Available (upstream: AvailableConditionController)."""
+    """Follows APIServices with a service; writes their condition Available (upstream: AvailableConditionController).
 
-    def __init__(self, registry: Registry, proxy: FrontProxyCredentials | None) -> None:
+    APIs that this server computes are served while their APIService exists and names no service.
+    """
+
+    def __init__(
+        self, registry: Registry, proxy: FrontProxyCredentials | None, computed_apis: Iterable[ComputedApi] = ()
+    ) -> None:
         self._registry = registry
+        self._computed_apis = {(one.spec["group"], one.spec["version"]): one for one in computed_apis}
         self.transport = Transport(proxy)
         self.aggregated_apis = registry.aggregated_apis
         self.queue = RetryQueue(self._sync, registry.dependencies.clock, registry.dependencies.watch_cache.bad_objects)
@@ -92,21 +98,23 @@ class AvailabilityController:
     def _enqueue_by_service(self, namespace: str, name: str) -> None:
         """Enqueue the APIServices of a service."""
         for (group, version), aggregated_api in self.aggregated_apis.items():
-            service = aggregated_api.spec["service"]
-            if (service["namespace"], service["name"]) == (namespace, name):
+            service = aggregated_api.spec.get("service")
+            if service is not None and (service["namespace"], service["name"]) == (namespace, name):
                 self.queue.add(f"{version}.{group}")
 
     def _enqueue_all(self) -> None:
-        self.queue.add(*(f"{version}.{group}" for group, version in self.aggregated_apis))
+        self.queue.add(
+            *(f"{version}.{group}" for (group, version), one in self.aggregated_apis.items() if one.computed is None)
+        )
 
     def _add(self, cached: CachedObject) -> None:
         """Take over an APIService; its stored condition decides whether it is available."""
         obj = cached.load()
         spec = obj["spec"]
-        if spec.get("service") is None:
-            self._remove(cached.name)
-            return
         key = spec.get("group", ""), spec["version"]
+        if spec.get("service") is None:
+            self._add_computed(key, cached.name, spec)
+            return
         before = self.aggregated_apis.get(key)
         available = is_condition_true(_conditions(obj), _AVAILABLE)
         # An unavailable server's resources are dropped: aggregated discovery then lists its version as stale.
@@ -118,6 +126,17 @@ class AvailabilityController:
         elif before.is_available != available:
             self._registry.generation += 1
 
+    def _add_computed(self, key: tuple[str, str], name: str, spec: ReadOnlyObject) -> None:
+        """Serve the API if this server computes it; else the APIService belongs to a group of this server."""
+        computed = self._computed_apis.get(key)
+        if computed is None:
+            self._remove(name)
+            return
+        self.aggregated_apis[key] = AggregatedApi(
+            spec, is_available=True, resources=computed.resources, computed=computed
+        )
+        self._registry.generation += 1
+
     def _remove(self, name: str) -> None:
         version, _, group = name.partition(".")
         if self.aggregated_apis.pop((group, version), None) is not None:
@@ -127,7 +146,7 @@ class AvailabilityController:
         """Check the server of an APIService and write the result."""
         version, _, group = name.partition(".")
         aggregated_api = self.aggregated_apis.get((group, version))
-        if aggregated_api is None:
+        if aggregated_api is None or aggregated_api.computed is not None:
             return
         availability = await check_availability(self._registry, self.transport, aggregated_api.spec)
         await self._update_condition(name, availability)

@@ -1,6 +1,7 @@
 """Create the default roles and bindings of a cluster, and reconcile existing ones."""
 
 import asyncio
+from collections.abc import Iterable
 from typing import Final
 
 from mockkube.api.errors import AlreadyExists, Conflict, NotFound
@@ -15,8 +16,11 @@ from mockkube.apiserver.registry.resource import RequestScope, Resource
 _OPTIONS: Final = WriteOptions(field_manager=FIELD_MANAGER)
 
 
-async def bootstrap_rbac(registry: Registry) -> None:
-    """Create and reconcile the roles and bindings of this version. The namespaces must exist."""
+async def bootstrap_rbac(registry: Registry, additional_objects: Iterable[Object] = ()) -> None:
+    """Create and reconcile the roles and bindings of this version. The namespaces must exist.
+
+    Additional objects are created, too, if they are missing.
+    """
     # upstream 1.36: pkg/registry/rbac/rest/storage_rbac.go
     work = []
     for expected in bootstrap_policy.default_objects(registry.dependencies.capabilities):
@@ -29,6 +33,10 @@ async def bootstrap_rbac(registry: Registry) -> None:
             work.append(_create(resource, expected))
         elif _needs_update(stored := cached.load(), expected):
             work.append(_reconcile(resource, stored, expected))
+    for obj in additional_objects:
+        resource = registry.find_by_kind(obj["apiVersion"], obj["kind"])
+        if resource is not None and resource.get_cached("", obj["metadata"]["name"]) is None:
+            work.append(_create(resource, obj))
     await asyncio.gather(*work)  # all at once: the store commits them together
 
 

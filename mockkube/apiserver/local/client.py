@@ -20,6 +20,7 @@ from mockkube.apiserver.http.metrics import scope_label, verb_label
 from mockkube.apiserver.http.request_metrics import RequestLabels
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.local import reviews, subresources
+from mockkube.apiserver.local.computed_objects import ComputedKind, find_computed_kind
 from mockkube.apiserver.local.endpoint import LocalEndpoint, LocalServer
 from mockkube.apiserver.local.kind_view import KindView, LocalWatch
 from mockkube.apiserver.registry import creation, deletion, encoding, listing, patching, updating, watching
@@ -89,8 +90,14 @@ class LocalClient:
             server, view, scope, verb, options, self._write_options.field_validation, self._handle_warnings
         )
 
+    def _find_computed_kind(self, kind: str) -> ComputedKind | None:
+        server = self._endpoint.get_server()
+        return None if server.has_view(kind, self._decoder) else find_computed_kind(server, kind, self._user)
+
     async def get(self, kind: str, key: Key) -> ReadOnlyObject:
         """Return the current object."""
+        if (computed := self._find_computed_kind(kind)) is not None:
+            return await computed.get(key)
         with self._open_request("get", kind, key) as request:
             resource = request.resource
             await resource.dependencies.watch_cache.wait_until_fresh()
@@ -102,6 +109,8 @@ class LocalClient:
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         """Return the selected objects."""
         options = _to_list_options(selection)
+        if (computed := self._find_computed_kind(kind)) is not None:
+            return await computed.list(selection.namespace, options)
         with self._open_request("list", kind, Key(selection.namespace, ""), options=options) as request:
             page = await listing.list_page(request.resource, request.scope.namespace, options)
             objects, size = list[ReadOnlyObject](), 0

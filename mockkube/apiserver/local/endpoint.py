@@ -33,6 +33,16 @@ class LocalServer:
 
     def get_view(self, kind: str, decoder: VersionedDecoder | None) -> KindView:
         """Return the view of a kind (`Pod`, `Event.events.k8s.io`) in the first version that both sides know."""
+        view = self._get_views(decoder).get(kind)
+        if view is None:
+            raise NotFound.for_path()
+        return view
+
+    def has_view(self, kind: str, decoder: VersionedDecoder | None) -> bool:
+        """Return whether the server stores objects of a kind that the component knows."""
+        return kind in self._get_views(decoder)
+
+    def _get_views(self, decoder: VersionedDecoder | None) -> dict[str, KindView]:
         # The set of served kinds has changed with a CRD.
         if self._edition != self.registry.generation:
             self._views.clear()
@@ -41,10 +51,7 @@ class LocalServer:
         views = self._views.get(schema)
         if views is None:
             views = self._views[schema] = self._build_views(decoder)
-        view = views.get(kind)
-        if view is None:
-            raise NotFound.for_path()
-        return view
+        return views
 
     def find_mutated_objects(self) -> list[str]:
         """Return keys of shared objects that a component has changed in place, which is a bug of that component."""

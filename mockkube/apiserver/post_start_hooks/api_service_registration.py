@@ -34,8 +34,10 @@ _OPTIONS: Final = WriteOptions(field_manager=FIELD_MANAGER)
 class ApiServiceRegistration:
     """Controller of the APIServices of one server's own groups."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, computed_apis: Iterable[ReadOnlyObject] = ()) -> None:
+        """Register the groups of the registry, and computed APIs by the specs of their APIServices."""
         self._registry = registry
+        self._computed = {f"{spec['version']}.{spec['group']}": spec for spec in computed_apis}
         self._built_in: dict[str, Object] = {}
         # APIServices that existed when the server started.
         self._existed_at_start: frozenset[str] = frozenset()
@@ -97,6 +99,9 @@ class ApiServiceRegistration:
             return
         if managed == ON_START and (synced_before or name not in self._existed_at_start):
             return
+        # A user has registered a server in the place of a computed API.
+        if "service" in present["spec"]:
+            return
         if wanted is None:
             await self._delete(present)
         elif present["spec"] != wanted["spec"]:
@@ -119,6 +124,8 @@ class ApiServiceRegistration:
         for group, version in dict.fromkeys(served):
             if (priority := get_priority(group, version)) is not None:
                 yield _api_service(group, version, priority, ON_START)
+        for name, spec in self._computed.items():
+            yield {"metadata": {"name": name, "labels": {AUTOMANAGED_LABEL: ON_START}}, "spec": dict(spec)}
 
     def _wanted_api_service(self, name: str) -> Object | None:
         if name in self._built_in:

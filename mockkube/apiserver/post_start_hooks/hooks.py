@@ -1,8 +1,9 @@
 """All post-start hooks of one API server, started and stopped together."""
 
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterable
 from typing import Any
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.identity.request_header_options import RequestHeaderOptions
 from mockkube.apiserver.post_start_hooks.api_service_registration import ApiServiceRegistration
 from mockkube.apiserver.post_start_hooks.authentication_trust import AuthenticationTrustController
@@ -17,12 +18,20 @@ class PostStartHooks:
     """Post-start hooks of one server. The owner of the server's tasks runs `coroutines`."""
 
     def __init__(
-        self, registry: Registry, authority: str, identity: str, request_header: RequestHeaderOptions | None
+        self,
+        registry: Registry,
+        authority: str,
+        identity: str,
+        request_header: RequestHeaderOptions | None,
+        computed_apis: Iterable[ReadOnlyObject] = (),
     ) -> None:
-        """Build the hooks; `authority` is the PEM certificate that signs the API, or empty. No `identity`, no lease."""
+        """Build the hooks; `authority` is the PEM certificate that signs the API, or empty. No `identity`, no lease.
+
+        `computed_apis` are the specs of the APIServices of computed APIs.
+        """
         self._trust = AuthenticationTrustController(registry, authority, request_header)
         self._lease = IdentityLease(registry, identity) if identity else None
-        self._api_services = ApiServiceRegistration(registry)
+        self._api_services = ApiServiceRegistration(registry, computed_apis)
         self._ip_addresses = IPAddressController(registry)
         self.legacy_tokens = LegacyTokenController(registry, authority)
 

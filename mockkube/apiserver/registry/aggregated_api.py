@@ -1,15 +1,47 @@
-"""Aggregated API: a version of a group that another server serves."""
+"""Aggregated API: a version of a group that another server serves, or that this one computes for each request."""
+
+from collections.abc import Sequence
+from typing import Protocol
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.apiserver.registry.options import ListOptions
 from mockkube.lazy_dataclasses import dataclass
+
+
+class ComputedApi(Protocol):
+    """API whose objects are computed for each request and not stored (metrics.k8s.io)."""
+
+    @property
+    def spec(self) -> ReadOnlyObject:
+        """Spec of its APIService: group, version and their priorities."""
+        ...
+
+    @property
+    def resources(self) -> Sequence[Object]:
+        """Resources as its discovery document lists them."""
+        ...
+
+    def get_object(self, plural: str, namespace: str, name: str) -> Object:
+        """Return one object; raise NotFound."""
+        ...
+
+    def list_objects(self, plural: str, namespace: str, options: ListOptions) -> list[Object]:
+        """Return the selected objects in the order of their keys; without a namespace those of all."""
+        ...
+
+    def make_table(self, plural: str, objects: Sequence[ReadOnlyObject]) -> Object:
+        """Return column definitions and cells (`rows`) of objects."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class AggregatedApi:
-    """One version of a group that another server serves, for discovery and proxying."""
+    """One version of a group that another server serves, or that is computed, for discovery and requests."""
 
     spec: ReadOnlyObject
     """Spec of the APIService."""
     is_available: bool
     # Resources from its discovery document; None until it has been fetched, and while the server cannot be reached.
-    resources: list[Object] | None = None
+    resources: Sequence[Object] | None = None
+    computed: ComputedApi | None = None
+    """API of this server; None: another server has it."""

@@ -81,6 +81,9 @@ def _flag_option(names: str, *, text: str) -> Decorator:
     "--controller-manager", multiple=True, metavar="FLAGS",
     text="Other flags of the controller manager, like node-monitor-grace-period=20s. May be repeated.",
 )  # fmt: skip
+@_value_option(
+    "--metrics-api", metavar="MODE", text="Serve metrics.k8s.io: on, off, or auto: where kubelets are simulated. [auto]"
+)
 @_flag_option("--ui", text="Serve a page of the cluster, and print a link that opens it once.")
 @_value_option("--ui-port", metavar="N", text="Port of the page. [a free one]")
 @_value_option("--log-level", metavar="LEVEL", text="error, warning, info or debug. [warning]")

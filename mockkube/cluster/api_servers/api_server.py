@@ -115,6 +115,7 @@ def make_options(dependencies: ApiServerDependencies) -> "ApiServerOptions":
         certificate_authority="" if certificates is None else certificates.authority.read_text(),
         front_proxy=front_proxy,
         request_header=request_header,
+        serves_resource_metrics=configuration.serves_resource_metrics,
         additional_registry=dependencies.control_registry,
         token_issuer=dependencies.token_issuer,
         peer_servers=_make_peer_servers(dependencies),

@@ -42,6 +42,7 @@ class StoreTemplates:
             _make_key(dependencies.settings),
             configuration.enable_admission_plugins,
             configuration.disable_admission_plugins,
+            configuration.serves_resource_metrics,
             _read_authorities(dependencies.credentials),
         )
         template = self._templates.get(key)

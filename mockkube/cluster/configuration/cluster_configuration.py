@@ -13,6 +13,7 @@ from mockkube_storage.engines.catalogue import ENGINES, is_shared_store
 
 from mockkube.cluster.configuration.errors import ConfigurationError
 from mockkube.cluster.configuration.values import (
+    METRICS_API_AUTO,
     REAL_CLOCK,
     VIRTUAL_CLOCK,
     ComponentConfiguration,
@@ -33,6 +34,7 @@ from mockkube.cluster.configuration.values import (
     parse_gates,
     parse_hosts,
     parse_log_level,
+    parse_metrics_api,
     parse_name,
     parse_nodes,
     parse_path,
@@ -106,6 +108,8 @@ class ClusterConfiguration:
     controllers: tuple[str, ...] = ()
     # Other flags of the controller manager by name: see `component_flags`.
     controller_manager: Mapping[str, Any] = field(default_factory=dict)
+    # Whether metrics.k8s.io is served: `on`, `off`, or `auto`: where kubelets are simulated.
+    metrics_api: str = METRICS_API_AUTO
     log_level: str = "warning"
     # Whether the page of the cluster is served from the start; otherwise from the first `mockkube ui` on.
     ui: bool = False
@@ -118,6 +122,13 @@ class ClusterConfiguration:
     def ephemeral(self) -> bool:
         """True if the cluster leaves nothing behind its process."""
         return self.db == MEMORY
+
+    @property
+    def serves_resource_metrics(self) -> bool:
+        """True if the API servers have simulated usage of nodes and pods."""
+        if self.metrics_api == METRICS_API_AUTO:
+            return "kubelets" not in self.without
+        return self.metrics_api == "on"
 
     @property
     def is_loopback(self) -> bool:
@@ -190,6 +201,7 @@ SETTINGS: Final = (
     Setting("scheduler_config", parse_scheduler_config),
     Setting("controllers", parse_controllers),
     Setting("controller_manager", parse_controller_flags),
+    Setting("metrics_api", parse_metrics_api),
     Setting("log_level", parse_log_level),
     Setting("ui", parse_bool),
     Setting("ui_port", parse_port),

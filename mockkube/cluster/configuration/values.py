@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 OPTIONAL_COMPONENTS: Final = ("scheduler", "controllers", "kubelets")
 SKEW_POLICIES: Final = ("enforce", "warn", "ignore")
 REAL_CLOCK: Final = "Real"
+METRICS_API_AUTO: Final = "auto"
+METRICS_API_MODES: Final = (METRICS_API_AUTO, "on", "off")
 VIRTUAL_CLOCK: Final = "Virtual"
 WILDCARD_ADDRESSES: Final = ("0.0.0.0", "::")  # noqa: S104 - compared, not bound
 LOG_LEVELS: Final = ("error", "warning", "info", "debug")
@@ -154,6 +156,14 @@ def parse_skew_policy(value: Any) -> str:
     if value not in SKEW_POLICIES:
         raise ValueError(f"{_shorten(value)} is not a skew policy: give one of {', '.join(SKEW_POLICIES)}")
     return str(value)
+
+
+def parse_metrics_api(value: Any) -> str:
+    """Parse whether metrics.k8s.io is served; YAML reads `on` and `off` as booleans."""
+    text = {True: "on", False: "off"}.get(value, value) if isinstance(value, bool) else value
+    if text not in METRICS_API_MODES:
+        raise ValueError(f"{_shorten(value)} is not a mode: give one of {', '.join(METRICS_API_MODES)}")
+    return str(text)
 
 
 def parse_release_trains(value: Any) -> tuple[ReleaseTrain, ...]:
