@@ -1,9 +1,9 @@
 """Objects that the API server computes, such as PodMetrics, for components of the process."""
 
-from mockkube.api.errors import NotFound
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.authorization.errors import new_forbidden_request
 from mockkube.apiserver.identity.user import User
+from mockkube.apiserver.local.computed_resources import find_computed_resource
 from mockkube.apiserver.local.endpoint import LocalServer
 from mockkube.apiserver.registry.aggregated_api import ComputedApi
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
@@ -42,19 +42,6 @@ class ComputedKind:
 
 
 def find_computed_kind(server: LocalServer, kind: str, user: User) -> ComputedKind | None:
-    """Return a computed kind (`PodMetrics`, `PodMetrics.metrics.k8s.io`); None if the kind is stored.
-
-    Raise NotFound for one that another server serves, which components of the process do not reach.
-    """
-    name, _, group = kind.partition(".")
-    for (served_group, _), aggregated_api in server.registry.aggregated_apis.items():
-        if group and group != served_group:
-            continue
-        for resource in aggregated_api.resources or ():
-            if resource["kind"] == name and "/" not in resource["name"]:
-                if aggregated_api.computed is None:
-                    if group:
-                        raise NotFound.for_path()
-                    continue
-                return ComputedKind(server, aggregated_api.computed, resource["name"], user)
-    return None
+    """Return a computed kind (`PodMetrics`, `PodMetrics.metrics.k8s.io`) as a user reads it; None if it is stored."""
+    resource = find_computed_resource(server.registry, kind)
+    return None if resource is None else ComputedKind(server, resource.api, resource.plural, user)

@@ -5,6 +5,7 @@ import asyncio
 from mockkube.api.errors import NotFound, Unavailable
 from mockkube.api.schema import Schema
 from mockkube.apiserver.authorization.authorizer import Authorizer
+from mockkube.apiserver.local.computed_resources import find_computed_resource
 from mockkube.apiserver.local.kind_view import KindView, LocalWatch
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.server import ApiServer
@@ -41,6 +42,13 @@ class LocalServer:
     def has_view(self, kind: str, decoder: VersionedDecoder | None) -> bool:
         """Return whether the server stores objects of a kind that the component knows."""
         return kind in self._get_views(decoder)
+
+    def find_group_and_plural(self, kind: str, decoder: VersionedDecoder | None) -> tuple[str, str]:
+        """Return group and plural of a kind, stored or computed."""
+        if self.has_view(kind, decoder) or (found := find_computed_resource(self.registry, kind)) is None:
+            resource = self.get_view(kind, decoder).resource
+            return resource.group, resource.plural
+        return found.api.spec["group"], found.plural
 
     def _get_views(self, decoder: VersionedDecoder | None) -> dict[str, KindView]:
         # The set of served kinds has changed with a CRD.

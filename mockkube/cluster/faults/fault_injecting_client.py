@@ -99,13 +99,13 @@ class FaultInjectingClient:
         return answer
 
     def _make_fault_request(self, verb: str, kind: str, key: Key, subresource: str, after: str) -> FaultRequest:
-        resource = self._endpoint.get_server().get_view(kind, self._config.decoder).resource
+        group, plural = self._endpoint.get_server().find_group_and_plural(kind, self._config.decoder)
         return FaultRequest(
             server=self._server_name,
             user_agent=self._config.identity.user_agent,
             verb=verb,
-            group=resource.group,
-            resource=resource.plural,
+            group=group,
+            resource=plural,
             subresource=subresource,
             namespace=key.namespace,
             name=key.name,
@@ -158,7 +158,7 @@ class FaultInjectingClient:
         """Return the present object, or a past state if a fault makes reads stale."""
         with self._observe("get", kind, key):
             injection = await self._inject_faults("get", kind, key)
-            if not injection.stale_revision:
+            if not injection.stale_revision or not self._endpoint.get_server().has_view(kind, self._config.decoder):
                 return await self._client.get(kind, key)
             view = self._endpoint.get_server().get_view(kind, self._config.decoder)
             resource, revision = view.resource, injection.stale_revision
@@ -174,7 +174,7 @@ class FaultInjectingClient:
         """Return the selected objects, or a past state if a fault makes reads stale."""
         with self._observe("list", kind, Key(selection.namespace, "")):
             injection = await self._inject_faults("list", kind, Key(selection.namespace, ""))
-            if not injection.stale_revision:
+            if not injection.stale_revision or not self._endpoint.get_server().has_view(kind, self._config.decoder):
                 return await self._readers.get(kind, self._client).list(kind, selection)
             view = self._endpoint.get_server().get_view(kind, self._config.decoder)
             parameters = {"labelSelector": selection.labels, "fieldSelector": selection.fields}
