@@ -1,4 +1,4 @@
-"""Objects of dumps: files and directories as `kubectl get -o yaml|json` and `kubectl cluster-info dump` write them.
+"""Objects of dumps: files and directories as kubectl and etcdctl write them.
 
 Lists of kubectl are split at the indentation of their items, so that a dump of any size is parsed item by item.
 """
@@ -14,11 +14,12 @@ import yaml
 
 from mockkube.api.json_objects import Object
 from mockkube.importing.errors import UnreadableDumpError
-from mockkube.importing.etcd_dump import is_etcd_dump, read_etcd_dump
+from mockkube.importing.etcd_database import is_etcd_database
+from mockkube.importing.etcd_dump import is_etcd_dump, read_etcd_dump, read_etcd_snapshot
 from mockkube.importing.kubectl_yaml import parse_kubectl_yaml
 
 STDIN: Final = "-"
-SUFFIXES: Final = (".json", ".yaml", ".yml")
+SUFFIXES: Final = (".json", ".yaml", ".yml", ".db")
 # Logs of containers in the output of `kubectl cluster-info dump`.
 _LOGS: Final = re.compile(rb"^==== START logs .*?^==== END logs [^\n]*\n", re.M | re.S)
 _JSON_ITEMS: Final = b'\n    "items": [\n'
@@ -59,6 +60,9 @@ def _find_files(path: str) -> list[str]:
 
 def parse_dump(content: bytes, file: str) -> Iterator[Object]:
     """Yield the objects of a dump's content."""
+    if is_etcd_database(content):
+        yield from read_etcd_snapshot(content, file)
+        return
     try:
         for document in _parse_documents(content):
             yield from _expand(document, file)

@@ -1,7 +1,7 @@
-"""Objects of `etcdctl get --prefix /registry -w json`: keys and values of the real API server in etcd, in base64."""
+"""Objects of the real API server in etcd: output of `etcdctl get --prefix /registry -w json`, and of `snapshot save`."""
 
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from functools import cache
 from typing import Final
@@ -13,6 +13,7 @@ from mockkube.api.protobuf.envelope import MAGIC, ProtobufSerializer
 from mockkube.apiserver.registry.upstream_values import decode_upstream_value
 from mockkube.features.versions import NEWEST, OLDEST, Version
 from mockkube.importing.errors import UnreadableDumpError
+from mockkube.importing.etcd_database import read_etcd_database
 from mockkube.proposals.component_extensions import make_schema
 from mockkube.proposals.loading import default_trains
 
@@ -31,13 +32,27 @@ def is_etcd_dump(content: bytes) -> bool:
 
 
 def read_etcd_dump(content: bytes) -> Iterator[Object]:
+    """Yield the objects of the output of etcdctl."""
+    rows = orjson.loads(content)["kvs"]
+    return _decode_values((b64decode(row["key"]), b64decode(row.get("value", ""))) for row in rows)
+
+
+def read_etcd_snapshot(content: bytes, file: str) -> Iterator[Object]:
+    """Yield the objects of a snapshot, a database file of etcd."""
+    return _decode_values(read_etcd_database(content, file).items())
+
+
+def _decode_values(entries: Iterable[tuple[bytes, bytes]]) -> Iterator[Object]:
     """Yield the objects; values that are no objects, such as allocation ranges, are left out."""
     decoder = _ValueDecoder()
-    for row in orjson.loads(content)["kvs"]:
-        key, value = b64decode(row["key"]).decode(), b64decode(row.get("value", ""))
+    for key, value in entries:
+        name = key.decode(errors="replace")
         if value.startswith(_ENCRYPTED):
-            raise UnreadableDumpError(f"{key}: encrypted at rest: dump the objects with kubectl instead")
-        obj = decoder.decode(value)
+            raise UnreadableDumpError(f"{name}: encrypted at rest: dump the objects with kubectl instead")
+        try:
+            obj = decoder.decode(value)
+        except ValueError as error:
+            raise UnreadableDumpError(f"{name}: damaged value: {error}: dump the objects again") from None
         if obj is not None and obj.get("kind") and (obj.get("metadata") or {}).get("name"):
             yield obj
 

@@ -34,7 +34,8 @@ def command(sources: tuple[str, ...], target: str, output: str, *, check: bool |
     """Turn a dump or a running cluster into a snapshot, for `mockkube up --snapshot` and `mockkube rehearse`.
 
     A DUMP is a file or directory of `kubectl get -A -o yaml` or `-o json`, of `kubectl cluster-info dump`, or of
-    `etcdctl get --prefix /registry -w json`; `-` is standard input. Without one the cluster of the kubeconfig is read.
+    `etcdctl get --prefix /registry -w json`, or a file of `etcdctl snapshot save`; `-` is standard input. Without one
+    the cluster of the kubeconfig is read.
     Then a cluster starts from the snapshot in virtual time, and what it changes by itself is listed.
     """
     from mockkube.importing.errors import UnreadableDumpError
