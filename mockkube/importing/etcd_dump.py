@@ -1,4 +1,4 @@
-"""Objects of the real API server in etcd: output of `etcdctl get --prefix /registry -w json`, and of `snapshot save`."""
+"""Objects of the real API server in etcd: output of `etcdctl get --prefix /registry -w json` and `snapshot save`."""
 
 from base64 import b64decode
 from collections.abc import Iterable, Iterator
