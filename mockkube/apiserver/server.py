@@ -58,7 +58,6 @@ from mockkube.apiserver.registry.runtime_config import RuntimeConfig
 from mockkube.apiserver.registry.service_ip_allocator import NODE_PORTS, SERVICE_CIDR, ServiceIpAllocator
 from mockkube.apiserver.registry.simulated_kubelets import SimulatedKubelets
 from mockkube.apiserver.registry.webhook_calls import WebhookCallError
-from mockkube.apiserver.resource_metrics.resource_metrics_api import READER_ROLE, ResourceMetricsApi
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.effective_version import EffectiveVersion
 from mockkube.features.gates import GateState
@@ -75,6 +74,7 @@ from mockkube.runtime.random import Random
 if TYPE_CHECKING:
     from mockkube.apiserver.http.handlers.kubelet_forwarder import KubeletForwarder, PeerServers
     from mockkube.apiserver.post_start_hooks.kubernetes_endpoints import FindServers
+    from mockkube.apiserver.registry.aggregated_api import ComputedApi
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +146,12 @@ def _make_forwarder(registry: Registry, peers: "PeerServers") -> "KubeletForward
     return KubeletForwarder(registry, peers)
 
 
+def _make_computed_apis(registry: Registry) -> "list[ComputedApi]":
+    from mockkube.apiserver.resource_metrics.resource_metrics_api import ResourceMetricsApi  # only where it is served
+
+    return [ResourceMetricsApi(registry)]
+
+
 async def _reconcile_endpoints(registry: Registry, find_servers: "FindServers") -> None:
     """Keep the endpoints of the service `kubernetes` until cancelled."""
     from mockkube.apiserver.post_start_hooks.kubernetes_endpoints import (
@@ -211,7 +217,8 @@ class ApiServer:
         self._webhooks = WebhookClient(self._resolve_service_url)
         dependencies.call_webhook = self._webhooks.post
         dependencies.admission = AdmissionChain([*dependencies.admission.plugins, EscalationCheck(authorizer)])
-        computed_apis = [ResourceMetricsApi(self.registry)] if options.serves_resource_metrics else []
+        computed_apis = _make_computed_apis(self.registry) if options.serves_resource_metrics else []
+        self._computed_apis = computed_apis
         self._post_start_hooks = PostStartHooks(
             self.registry,
             options.certificate_authority,
@@ -274,7 +281,7 @@ class ApiServer:
         self._tasks.append(self._group.create_task(self._crd_controller.run()))
         await bootstrap(self.registry, authority=self._options.certificate_authority)
         if RBAC in self._options.authorization_modes:
-            await bootstrap_rbac(self.registry, (READER_ROLE,) if self._options.serves_resource_metrics else ())
+            await bootstrap_rbac(self.registry, [one.reader_role for one in self._computed_apis])
         # Without the ServiceAccount plugin no pod needs a service account, so namespaces get none by default.
         if any(plugin.name == ServiceAccount.name for plugin in self.registry.dependencies.admission.plugins):
             self.registry.dependencies.on_namespace_created = self._namespace_defaults.sync

@@ -24,7 +24,7 @@ from mockkube.apiserver.http.connections import Http2Request
 from mockkube.apiserver.http.filters.audit import RequestAuditor
 from mockkube.apiserver.http.filters.authentication import Authenticator, bearer_token
 from mockkube.apiserver.http.filters.authorization import RequestAuthorizer, get_attributes
-from mockkube.apiserver.http.handlers import computed_apis, resource_handlers, subresources
+from mockkube.apiserver.http.handlers import resource_handlers, subresources
 from mockkube.apiserver.http.handlers.non_resource_paths import NonResourcePaths
 from mockkube.apiserver.http.handlers.proxy_handler import ProxyHandler
 from mockkube.apiserver.http.metrics import ApiServerMetrics, dry_run_label, scope_label, verb_label
@@ -177,6 +177,8 @@ class Router:
         if (aggregated_api := self._proxy_handler.find_aggregated_api(path)) is not None:
             await self._authorize(context, info, path)
             if aggregated_api.computed is not None:
+                from mockkube.apiserver.http.handlers import computed_apis  # many servers are never asked for usage
+
                 await self._registry.dependencies.watch_cache.wait_until_fresh()
                 return computed_apis.respond(context, aggregated_api.computed, info)
             return await self._proxy_handler.proxy(context, aggregated_api)

@@ -7,7 +7,7 @@ import logging
 import traceback
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import Final, Self
+from typing import TYPE_CHECKING, Final, Self
 
 from mockkube_storage import errors as store_errors
 
@@ -20,7 +20,6 @@ from mockkube.apiserver.http.metrics import scope_label, verb_label
 from mockkube.apiserver.http.request_metrics import RequestLabels
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.local import reviews, subresources
-from mockkube.apiserver.local.computed_objects import ComputedKind, find_computed_kind
 from mockkube.apiserver.local.endpoint import LocalEndpoint, LocalServer
 from mockkube.apiserver.local.kind_view import KindView, LocalWatch
 from mockkube.apiserver.registry import creation, deletion, encoding, listing, patching, updating, watching
@@ -36,6 +35,9 @@ from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.component_log import Level, LogLine
 from mockkube.runtime.steps import yield_to_event_loop
+
+if TYPE_CHECKING:
+    from mockkube.apiserver.local.computed_objects import ComputedKind
 
 _LOG: Final = logging.getLogger("mockkube.apiserver")
 _WRITE_OPTIONS: Final = WriteOptions(field_validation="Ignore")
@@ -90,9 +92,13 @@ class LocalClient:
             server, view, scope, verb, options, self._write_options.field_validation, self._handle_warnings
         )
 
-    def _find_computed_kind(self, kind: str) -> ComputedKind | None:
+    def _find_computed_kind(self, kind: str) -> "ComputedKind | None":
         server = self._endpoint.get_server()
-        return None if server.has_view(kind, self._decoder) else find_computed_kind(server, kind, self._user)
+        if server.has_view(kind, self._decoder):
+            return None
+        from mockkube.apiserver.local.computed_objects import find_computed_kind  # only autoscalers read such kinds
+
+        return find_computed_kind(server, kind, self._user)
 
     async def get(self, kind: str, key: Key) -> ReadOnlyObject:
         """Return the current object."""

@@ -3,9 +3,8 @@
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.authorization.errors import new_forbidden_request
 from mockkube.apiserver.identity.user import User
-from mockkube.apiserver.local.computed_resources import find_computed_resource
 from mockkube.apiserver.local.endpoint import LocalServer
-from mockkube.apiserver.registry.aggregated_api import ComputedApi
+from mockkube.apiserver.registry.aggregated_api import ComputedApi, find_computed_resource
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
 from mockkube.apiserver.registry.options import ListOptions
 from mockkube.client.protocol import Key, ObjectList
@@ -43,5 +42,5 @@ class ComputedKind:
 
 def find_computed_kind(server: LocalServer, kind: str, user: User) -> ComputedKind | None:
     """Return a computed kind (`PodMetrics`, `PodMetrics.metrics.k8s.io`) as a user reads it; None if it is stored."""
-    resource = find_computed_resource(server.registry, kind)
+    resource = find_computed_resource(server.registry.aggregated_apis, kind)
     return None if resource is None else ComputedKind(server, resource.api, resource.plural, user)

@@ -5,8 +5,8 @@ import asyncio
 from mockkube.api.errors import NotFound, Unavailable
 from mockkube.api.schema import Schema
 from mockkube.apiserver.authorization.authorizer import Authorizer
-from mockkube.apiserver.local.computed_resources import find_computed_resource
 from mockkube.apiserver.local.kind_view import KindView, LocalWatch
+from mockkube.apiserver.registry.aggregated_api import find_computed_resource
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.server import ApiServer
 from mockkube.client.versioned_decoder import ObjectDecoder, VersionedDecoder, keep_all_fields
@@ -45,7 +45,8 @@ class LocalServer:
 
     def find_group_and_plural(self, kind: str, decoder: VersionedDecoder | None) -> tuple[str, str]:
         """Return group and plural of a kind, stored or computed."""
-        if self.has_view(kind, decoder) or (found := find_computed_resource(self.registry, kind)) is None:
+        apis = self.registry.aggregated_apis
+        if self.has_view(kind, decoder) or (found := find_computed_resource(apis, kind)) is None:
             resource = self.get_view(kind, decoder).resource
             return resource.group, resource.plural
         return found.api.spec["group"], found.plural

@@ -1,6 +1,6 @@
 """Aggregated API: a version of a group that another server serves, or that this one computes for each request."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
@@ -19,6 +19,11 @@ class ComputedApi(Protocol):
     @property
     def resources(self) -> Sequence[Object]:
         """Resources as its discovery document lists them."""
+        ...
+
+    @property
+    def reader_role(self) -> Object:
+        """ClusterRole that allows to read it."""
         ...
 
     def get_object(self, plural: str, namespace: str, name: str) -> Object:
@@ -45,3 +50,25 @@ class AggregatedApi:
     resources: Sequence[Object] | None = None
     computed: ComputedApi | None = None
     """API of this server; None: another server has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedResource:
+    """Resource of a computed API."""
+
+    api: ComputedApi
+    plural: str
+
+
+def find_computed_resource(
+    aggregated_apis: Mapping[tuple[str, str], AggregatedApi], kind: str
+) -> ComputedResource | None:
+    """Return the computed resource of a kind (`PodMetrics`, `PodMetrics.metrics.k8s.io`); None if there is none."""
+    name, _, group = kind.partition(".")
+    for (served_group, _), aggregated_api in aggregated_apis.items():
+        if aggregated_api.computed is None or (group and group != served_group):
+            continue
+        for resource in aggregated_api.computed.resources:
+            if resource["kind"] == name:
+                return ComputedResource(aggregated_api.computed, resource["name"])
+    return None

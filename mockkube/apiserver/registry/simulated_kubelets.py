@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import field
 
 from mockkube.lazy_dataclasses import dataclass
+from mockkube.matching.usage.cpu_counters import CpuCounters
 from mockkube.shell.containers.container_states import ContainerStates
 
 
@@ -17,3 +18,5 @@ class SimulatedKubelets:
     """Whether this process was started without kubelets, so that they may run elsewhere."""
     container_states: ContainerStates = field(default_factory=ContainerStates)
     """What commands of exec have changed in containers."""
+    cpu_counters: CpuCounters = field(default_factory=CpuCounters)
+    """Cpu time that containers have used."""

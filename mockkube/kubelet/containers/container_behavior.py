@@ -21,6 +21,7 @@ UNREADY: Final = f"{PREFIX}unready"
 IMAGE_PULL_ERROR: Final = f"{PREFIX}image-pull-error"
 START_DELAY: Final = f"{PREFIX}start-delay"
 STOP_DELAY: Final = f"{PREFIX}stop-delay"
+_USAGE_PREFIXES: Final = (f"{PREFIX}usage-", f"{PREFIX}load-")
 EVERY: Final = "*"
 # Run time of a job's containers when neither annotation nor command decides it.
 JOB_SECONDS: Final = 1.0
@@ -82,7 +83,7 @@ def parse_behavior(pod: ReadOnlyObject) -> ContainerBehavior:
     )
     if not any(name.startswith(PREFIX) for name in annotations):
         return default
-    complaints: list[str] = []
+    complaints = _find_usage_errors(pod)
     exits = _parse_exits(annotations.get(EXIT, ""), complaints)
     return ContainerBehavior(
         exits=exits,
@@ -94,6 +95,14 @@ def parse_behavior(pod: ReadOnlyObject) -> ContainerBehavior:
         stop_seconds=_parse_annotated_seconds(annotations, STOP_DELAY, complaints),
         errors=tuple(complaints),
     )
+
+
+def _find_usage_errors(pod: ReadOnlyObject) -> list[str]:
+    if not any(name.startswith(_USAGE_PREFIXES) for name in pod["metadata"].get("annotations") or {}):
+        return []
+    from mockkube.matching.usage.annotations import find_annotation_errors  # few pods have such annotations
+
+    return [f"annotation {error}" for error in find_annotation_errors(pod)]
 
 
 def _parse_names(text: str) -> frozenset[str]:

@@ -60,14 +60,18 @@ async def test_the_summary_has_the_node_and_its_running_pods(api: Api) -> None:
     summary = (await ask(api, NODE, "/stats/summary")).json
     capacity = (await api.get(f"/api/v1/nodes/{NODE}"))["status"]["capacity"]
     assert summary["node"]["nodeName"] == NODE
-    assert summary["node"]["memory"]["availableBytes"] == parse(capacity["memory"]).value()
+    used = 32 * 1024 * 1024
+    assert summary["node"]["memory"]["availableBytes"] == parse(capacity["memory"]).value() - used
     (pod,) = summary["pods"]
     stored = await api.get(f"{CORE}/pods/p")
     assert pod["podRef"] == {"name": "p", "namespace": "default", "uid": stored["metadata"]["uid"]}
     (container,) = pod["containers"]
     assert container["name"] == "main"
     assert container["startTime"] == stored["status"]["containerStatuses"][0]["state"]["running"]["startedAt"]
-    assert container["cpu"]["usageNanoCores"] == 0
+    assert container["cpu"]["usageNanoCores"] == 10_000_000
+    assert container["memory"]["workingSetBytes"] == pod["memory"]["workingSetBytes"] == used
+    again = (await ask(api, NODE, "/stats/summary")).json["pods"][0]["cpu"]["usageCoreNanoSeconds"]
+    assert again >= container["cpu"]["usageCoreNanoSeconds"] >= 0
 
 
 async def test_metrics_count_pods_and_containers(api: Api) -> None:
@@ -78,6 +82,10 @@ async def test_metrics_count_pods_and_containers(api: Api) -> None:
     assert "kubelet_running_pods 1" in lines
     resources = (await ask(api, NODE, "/metrics/resource")).body.decode()
     assert 'container_start_time_seconds{container="main",namespace="default",pod="p"} 1' in resources
+    assert 'container_memory_working_set_bytes{container="main",namespace="default",pod="p"} 33554432 1' in resources
+    assert 'pod_cpu_usage_seconds_total{namespace="default",pod="p"} ' in resources
+    assert "node_memory_working_set_bytes 33554432 " in resources
+    assert "resource_scrape_error 0\n" in resources
 
 
 async def test_the_configuration_has_the_number_of_pods(api: Api) -> None:

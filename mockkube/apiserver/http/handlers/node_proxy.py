@@ -9,13 +9,12 @@ import orjson
 from aiohttp import web
 
 from mockkube.api.errors import BadRequest, NotFound, Unavailable
-from mockkube.api.json_objects import Object, ReadOnlyObject
-from mockkube.api.quantities.quantity import parse
-from mockkube.api.times import parse_time, render_time
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.http.handlers.non_resource_paths import METRICS_MEDIA
 from mockkube.apiserver.http.handlers.pod_proxy import split_scheme_name_port
 from mockkube.apiserver.http.requests.request_context import TEXT
 from mockkube.apiserver.http.requests.resource_request import ResourceRequest
+from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.subresources.running_containers import (
     KUBELET_PORT,
@@ -58,7 +57,7 @@ class _Kubelet:
 
     node: ReadOnlyObject
     pods: tuple[ReadOnlyObject, ...]
-    now: datetime
+    registry: Registry
 
     @property
     def name(self) -> str:
@@ -94,7 +93,7 @@ async def proxy_to_node(request: ResourceRequest) -> web.StreamResponse:
         return moved
     pods = nodes.dependencies.find_by_kind("v1", "Pod")
     own = () if pods is None else tuple(_list_pods(pods, name))
-    page = _find_page(_Kubelet(node, own, nodes.dependencies.clock.now()), path.rstrip("/"), query, method)
+    page = _find_page(_Kubelet(node, own, request.registry), path.rstrip("/"), query, method)
     return context.respond(b"" if method == "HEAD" else page.body, status=page.status, media=page.media)
 
 
@@ -197,67 +196,16 @@ def _render_sample(name: str, labels: Mapping[str, str], value: float) -> str:
 
 
 def _render_resource_metrics(kubelet: _Kubelet) -> _Page:
-    """Return what is known of resources: when containers started. What nothing uses is not shown."""
-    name = "container_start_time_seconds"
-    lines = [
-        f"# HELP {name} [STABLE] Start time of the container since unix epoch in seconds",
-        f"# TYPE {name} gauge",
-    ]
-    for pod in kubelet.pods:
-        metadata = pod["metadata"]
-        for container, started in _list_running_containers(pod):
-            labels = {"container": container, "namespace": metadata["namespace"], "pod": metadata["name"]}
-            lines.append(f"{_render_sample(name, labels, 0).rpartition(' ')[0]} {started.timestamp():.0f}")
-    text = "1 if there was an error while getting container metrics, 0 otherwise"
-    lines += [
-        f"# HELP resource_scrape_error [STABLE] {text}",
-        "# TYPE resource_scrape_error gauge",
-        "resource_scrape_error 0",
-    ]
-    return _Page("".join(f"{line}\n" for line in lines).encode(), METRICS_MEDIA)
+    from mockkube.apiserver.http.handlers import node_usage_pages  # few kubelets are asked for usage
+
+    measured = node_usage_pages.measure_node(kubelet.registry, kubelet.node)
+    return _Page(node_usage_pages.render_resource_metrics(measured), METRICS_MEDIA)
 
 
 def _render_summary(kubelet: _Kubelet) -> _Page:
-    """Return the summary of usage: nothing runs, so nothing is used."""
-    time, status = render_time(kubelet.now), kubelet.node.get("status") or {}
-    capacity = status.get("capacity") or {}
-    node = {
-        "nodeName": kubelet.name,
-        "startTime": kubelet.node["metadata"]["creationTimestamp"],
-        **_make_usage(time, _read_bytes(capacity, "memory")),
-        "fs": _make_file_system(time, _read_bytes(capacity, "ephemeral-storage")),
-    }
-    pods = [_make_pod_summary(pod, time) for pod in kubelet.pods if _list_running_containers(pod)]
-    return _Page(orjson.dumps({"node": node, "pods": pods}))
+    from mockkube.apiserver.http.handlers import node_usage_pages  # few kubelets are asked for usage
 
-
-def _make_pod_summary(pod: ReadOnlyObject, time: str) -> Object:
-    metadata = pod["metadata"]
-    containers = [
-        {"name": name, "startTime": render_time(started), **_make_usage(time)}
-        for name, started in _list_running_containers(pod)
-    ]
-    return {
-        "podRef": {"name": metadata["name"], "namespace": metadata["namespace"], "uid": metadata["uid"]},
-        "startTime": render_time(parse_time(pod["status"]["startTime"])),
-        "containers": containers,
-        **_make_usage(time),
-    }
-
-
-def _make_usage(time: str, available: int | None = None) -> Object:
-    memory: Object = {"time": time, "usageBytes": 0, "workingSetBytes": 0, "rssBytes": 0}
-    if available is not None:
-        memory["availableBytes"] = available
-    return {"cpu": {"time": time, "usageNanoCores": 0, "usageCoreNanoSeconds": 0}, "memory": memory}
-
-
-def _make_file_system(time: str, capacity: int) -> Object:
-    return {"time": time, "availableBytes": capacity, "capacityBytes": capacity, "usedBytes": 0}
-
-
-def _read_bytes(capacity: Mapping[str, str], name: str) -> int:
-    return parse(capacity.get(name, "0")).value()
+    return _Page(node_usage_pages.render_summary(node_usage_pages.measure_node(kubelet.registry, kubelet.node)))
 
 
 _PAGES: Final[Mapping[str, Callable[[_Kubelet], _Page]]] = {
