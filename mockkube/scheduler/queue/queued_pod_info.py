@@ -57,7 +57,9 @@ class Backoff:
     def is_backing_off(self, queued: QueuedPodInfo, now: float) -> bool:
         """Return whether the pod is backing off; the second in which its backoff ends is part of it."""
         # upstream 1.36: pkg/scheduler/backend/queue/backoff_queue.go
-        return self.window_of_end(queued) >= self.align(now)
+        end = self.window_of_end(queued)
+        # differs: without windows the moment of the end is over, or nothing would end a backoff in virtual time.
+        return end >= self.align(now) if self.aligned else end > now
 
     def ends_at(self, queued: QueuedPodInfo) -> float:
         """Return the moment from which the pod is not backing off any more."""

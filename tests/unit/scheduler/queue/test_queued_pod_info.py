@@ -37,8 +37,9 @@ def test_the_second_in_which_it_ends_is_still_waited():
 
 def test_without_alignment_the_pause_is_exact():
     backoff, queued = Backoff(aligned=False), QueuedPodInfo(POD, 100.5, unschedulable_count=1)
-    assert backoff.is_backing_off(queued, 101.5)
-    assert not backoff.is_backing_off(queued, 101.6)
+    assert backoff.is_backing_off(queued, 101.4)
+    # At this moment the queue is flushed; a pod that still waited would be flushed again and again.
+    assert not backoff.is_backing_off(queued, backoff.ends_at(queued))
 
 
 def test_a_longest_pause_of_nothing_means_none():
