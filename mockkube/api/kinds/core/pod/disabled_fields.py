@@ -1,6 +1,6 @@
 """Drop pod fields of disabled gates, unless the stored pod uses them."""
 
-# upstream 1.36: pkg/api/pod/util.go, dropDisabledFields
+# upstream 1.37: pkg/api/pod/util.go, dropDisabledFields
 
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -13,6 +13,8 @@ from mockkube.api.kinds.core.pod.containers.containers import is_sidecar
 from mockkube.api.kinds.core.pod.options import is_feature_enabled, uses_restart_rules
 from mockkube.features.capabilities import Capabilities
 
+_PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
+_HANDLERS: Final = ("preStop", "postStart")
 # Yields the parts of a pod spec that may have a gated field.
 SpecItems = Callable[[ReadOnlyObject], Iterator[Any]]
 
@@ -47,6 +49,37 @@ def _projections(spec: ReadOnlyObject) -> Iterator[Any]:
         yield from volume.get("projected", {}).get("sources") or ()
 
 
+def _lifecycles(spec: ReadOnlyObject) -> Iterator[dict[str, Any]]:
+    for container in all_containers(spec):
+        if "lifecycle" in container:
+            yield container["lifecycle"]
+
+
+def _empty_dirs(spec: ReadOnlyObject) -> Iterator[Any]:
+    for volume in spec.get("volumes", ()):
+        if "emptyDir" in volume:
+            yield volume["emptyDir"]
+
+
+def _probe_actions(spec: ReadOnlyObject, action: str) -> Iterator[Any]:
+    for container in all_containers(spec):
+        for probe in _PROBES:
+            if action in container.get(probe, ()):
+                yield container[probe][action]
+
+
+def _http_gets(spec: ReadOnlyObject) -> Iterator[Any]:
+    yield from _probe_actions(spec, "httpGet")
+    for lifecycle in _lifecycles(spec):
+        for moment in _HANDLERS:
+            if "httpGet" in lifecycle.get(moment, ()):
+                yield lifecycle[moment]["httpGet"]
+
+
+def _grpc_probes(spec: ReadOnlyObject) -> Iterator[Any]:
+    yield from _probe_actions(spec, "grpc")
+
+
 # Gate, where to look, and the gated fields. Any of these fields in the stored pod keeps all of them: a running pod must
 # stay writable after its gate has been turned off.
 _GATED_FIELDS: Final[tuple[tuple[str, SpecItems, tuple[str, ...]], ...]] = (
@@ -65,6 +98,11 @@ _GATED_FIELDS: Final[tuple[tuple[str, SpecItems, tuple[str, ...]], ...]] = (
     ("HostnameOverride", _spec, ("hostnameOverride",)),
     ("EnvFiles", _value_sources, ("fileKeyRef",)),
     ("SELinuxChangePolicy", _security_context, ("seLinuxChangePolicy",)),
+    ("EmptyDirVolumeMode", _empty_dirs, ("mode",)),
+    ("VolumeBindMountOptions", _mounts, ("bindMountOptions",)),
+    ("H2CContainerProbe", _http_gets, ("protocol",)),
+    ("GRPCContainerProbeTLS", _grpc_probes, ("mode",)),
+    ("EvictionRequestAPI", _spec, ("evictionResponders",)),
 )
 
 
@@ -126,22 +164,15 @@ def _drop_restart_policies(new: Object, old: ReadOnlyObject, caps: Capabilities)
             container.pop("restartPolicy", None)
 
 
-def _lifecycles(spec: ReadOnlyObject) -> Iterator[dict[str, Any]]:
-    for container in all_containers(spec):
-        if "lifecycle" in container:
-            yield container["lifecycle"]
-
-
 def _drop_handlers(new: Object, old: ReadOnlyObject, caps: Capabilities) -> None:
-    kinds = ("preStop", "postStart")
-    sleeps = any("sleep" in part.get(kind, ()) for part in _lifecycles(old) for kind in kinds)
+    sleeps = any("sleep" in part.get(kind, ()) for part in _lifecycles(old) for kind in _HANDLERS)
     signals = any("stopSignal" in part for part in _lifecycles(old))
     for container in all_containers(new):
         lifecycle = container.get("lifecycle")
         if not lifecycle:
             continue
         if not sleeps and not is_feature_enabled(caps, "PodLifecycleSleepAction"):
-            for kind in kinds:
+            for kind in _HANDLERS:
                 if lifecycle.get(kind, {}).pop("sleep", None) is not None and not lifecycle[kind]:
                     del lifecycle[kind]
         if not signals and not is_feature_enabled(caps, "ContainerStopSignals"):

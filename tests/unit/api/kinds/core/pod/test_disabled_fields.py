@@ -27,6 +27,41 @@ OFF = Capabilities(Version(1, 33))
             id="labels",
         ),
         pytest.param(
+            "EmptyDirVolumeMode",
+            {"volumes": [{"emptyDir": {"mode": 448}}]},
+            {"volumes": [{"emptyDir": {}}]},
+            id="mode of empty directories",
+        ),
+        pytest.param(
+            "VolumeBindMountOptions",
+            {"containers": [{"volumeMounts": [{"bindMountOptions": ["noexec"]}]}]},
+            {"containers": [{"volumeMounts": [{}]}]},
+            id="mount options",
+        ),
+        pytest.param(
+            "H2CContainerProbe",
+            {
+                "containers": [
+                    {"readinessProbe": {"httpGet": {"protocol": "HTTP2"}}, "startupProbe": {"grpc": {"port": 1}}},
+                    {"lifecycle": {"preStop": {"httpGet": {"protocol": "HTTP1"}}}},
+                ]
+            },
+            {
+                "containers": [
+                    {"readinessProbe": {"httpGet": {}}, "startupProbe": {"grpc": {"port": 1}}},
+                    {"lifecycle": {"preStop": {"httpGet": {}}}},
+                ]
+            },
+            id="protocol of probes and handlers",
+        ),
+        pytest.param(
+            "GRPCContainerProbeTLS",
+            {"initContainers": [{"livenessProbe": {"grpc": {"mode": "TLS"}}}]},
+            {"initContainers": [{"livenessProbe": {"grpc": {}}}]},
+            id="encryption of probes",
+        ),
+        pytest.param("EvictionRequestAPI", {"evictionResponders": [{"name": "a"}]}, {}, id="who is asked to leave"),
+        pytest.param(
             "ProcMountType",
             {"containers": [{"securityContext": {"procMount": "Unmasked"}}]},
             {"containers": [{"securityContext": {"procMount": "Default"}}]},
