@@ -128,7 +128,7 @@ class Informer:
         self._unreachable_servers = unreachable_servers or UnreachableServers(owner or self.name)
         self.bad = BadObjects() if bad is None else bad
         # Number of changes that one step processes; 0 processes all that are pending.
-        self._batch_max = batch_max
+        self.batch_max = batch_max
         self._handlers: list[EventHandler] = []
         # Objects that a handler (by its number) failed on, with the last state of each that the handler processed.
         self._failed_handlers: dict[tuple[int, Key], ReadOnlyObject | None] = {}
@@ -267,7 +267,7 @@ class Informer:
                 self._apply(WatchEvent(WatchEventType.ADDED if old is None else WatchEventType.MODIFIED, obj))
 
     def _process_events(self, watch: Watch) -> None:
-        for event in watch.take(self._batch_max):
+        for event in watch.take(self.batch_max):
             self._resource_version = event.object["metadata"]["resourceVersion"]
             self._apply(event)
 

@@ -14,6 +14,7 @@ from mockkube_storage.engines.memory import MemoryStore
 
 from mockkube.api.errors import NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.apiserver.http.requests.observed_request import ObservedRequest
 from mockkube.apiserver.local.client import LocalClient, WarningHandler
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.client.identity import AUTHENTICATED, MASTERS, ClientIdentity, user_agent
@@ -174,14 +175,27 @@ class SimulatedCluster:
             if worker is None:
                 await self.trace.record_outside_writes(self.clock.monotonic())
                 return taken
-            await self.trace.record_outside_writes(self.clock.monotonic())
-            await worker.step()
-            self.steps += 1
+            await self.take_step(worker)
             taken += 1
-            await self.trace.record_step(self.clock.monotonic(), worker.name)
             if taken == self.config.steps_max:  # counted once, or a livelock that creates objects would have no end
                 steps_max += _STEPS_PER_OBJECT_MAX * max(0, await self._count_objects() - _OBJECTS_MANY)
         raise LivelockError(f"no rest after {taken} steps at one moment: components undo each other")
+
+    async def list_ready_workers(self) -> list[Worker]:
+        """Return the workers that can take a step now, once everything written has reached the watches."""
+        await self._wait_for_delivery()
+        return [worker for worker in self._executor.get_workers() if worker.is_ready()]
+
+    async def take_step(self, worker: Worker) -> None:
+        """Let one worker take a step, and record it in the trace."""
+        await self.trace.record_outside_writes(self.clock.monotonic())
+        await worker.step()
+        self.steps += 1
+        await self.trace.record_step(self.clock.monotonic(), worker.name)
+
+    def find_next_moment(self) -> float | None:
+        """Return the next moment of the clock at which something is due; None if nothing is."""
+        return next_moment(self.clock, self._executor.get_workers())
 
     async def _count_objects(self) -> int:
         page = await self.store.list("", limit=1)
@@ -285,6 +299,10 @@ class SimulatedCluster:
         await self._control_plane.control_api.delete_object("components", component)
         await self._wait_for_delivery()
         await self.trace.record_note(self.clock.monotonic(), "component", f"{component} is gone")
+
+    def observe_requests(self, observe: Callable[[ObservedRequest], None]) -> None:
+        """Call a function with each request of a component, before it is sent."""
+        self._control_plane.faults.on_request = observe
 
     def get_component(self, component: str) -> Component | None:
         """Return the object of a running component; None for API servers and stopped components."""

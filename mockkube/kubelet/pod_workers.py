@@ -36,6 +36,7 @@ class PodWorkers:
     def __init__(self, dependencies: KubeletDependencies, rules: KubeletRules) -> None:
         self.name = f"{dependencies.owner}/pods"
         self.signal = Signal()
+        self.batch_max = BATCH_MAX
         self._client, self._clock, self._owns_node = dependencies.client, dependencies.clock, dependencies.owns_node
         self._pods, self._nodes, self._events = dependencies.pods, dependencies.nodes, dependencies.events
         self._informers = dependencies.informers
@@ -127,13 +128,13 @@ class PodWorkers:
         return self._queue.wake_at()
 
     async def step(self) -> None:
-        """Sync all pods that are due, up to BATCH_MAX."""
+        """Sync all pods that are due, up to `batch_max`."""
         if self._initial_pods is not None:
             present, self._initial_pods = self._initial_pods, None
             for arrived in _sort_by_age(present.values()):
                 self._queue.add(key_of(arrived))
         keys, containers = list[Key](), 0
-        while self._queue.is_ready() and len(keys) < BATCH_MAX and containers < CONTAINERS_MAX:
+        while self._queue.is_ready() and len(keys) < self.batch_max and containers < CONTAINERS_MAX:
             keys.append(self._queue.get())
             containers += self._count_containers(keys[-1])
         await self._referenced_objects.read(pod for key in keys if (pod := self._pods.get(key)) is not None)

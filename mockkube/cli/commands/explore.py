@@ -12,6 +12,7 @@ import click
 from mockkube.cli.dask_option import dask_option, open_dask_pool, workers_option
 from mockkube.cli.exits import Exit
 from mockkube.cli.options import output_option
+from mockkube.cli.picture_option import picture_option, write_picture
 from mockkube.cli.shipped_files import find_shipped
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 from mockkube.runtime.clock import RealClock
@@ -31,6 +32,7 @@ _LINE_INTERVAL_SECONDS = 10.0
 @dask_option
 @click.option("--seed", type=int, metavar="N", help="Seed of all random numbers. [the plan's]")
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write a report as one HTML file.")
+@picture_option
 @click.option(
     "--trace", metavar="INVARIANT",
     help="Print the counterexample to an invariant as a scenario to be played; `undisturbed`: the rollback "
@@ -39,6 +41,18 @@ _LINE_INTERVAL_SECONDS = 10.0
 @click.option(
     "--check", "checks", type=click.IntRange(0), default=0, metavar="N",
     help="Run N paths again from start to end, and compare them with the results of shared states.",
+)  # fmt: skip
+@click.option(
+    "--interleavings", is_flag=True,
+    help="Try the orders in which component steps can follow each action, instead of orders of changes.",
+)  # fmt: skip
+@click.option(
+    "--depth", type=click.IntRange(1), metavar="N",
+    help="With --interleavings: most changes to the default order in one schedule. [2]",
+)  # fmt: skip
+@click.option(
+    "--seconds", type=click.FloatRange(0, min_open=True), metavar="N",
+    help="With --interleavings: longest search for each window. [60]",
 )  # fmt: skip
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 @output_option("table", "json", "yaml", "md")
@@ -49,6 +63,11 @@ def command(plan: str, **options: Any) -> Exit:
     invariant breaks in the fewest moves. Ends with 1 when an order that the plan calls safe is not, or was not tried,
     or when a checked path had another result; with 2 for a mistake in the plan.
     """
+    if options["interleavings"]:
+        return _explore_interleavings(plan, options)
+    for name in ("depth", "seconds"):
+        if options[name] is not None:
+            raise ConfigurationError(f"--{name} belongs to --interleavings: give both or neither")
     read = _load_plan(plan, options["seed"])
     from mockkube.explore.replay import without_logs
 
@@ -60,8 +79,31 @@ def command(plan: str, **options: Any) -> Exit:
     _print_result(result, options["output"])
     if options["report"]:
         _write_report(result, options["report"])
+    if options["picture"]:
+        from mockkube.report.pictures import exploration_card
+
+        write_picture(options, exploration_card.render(result))
     differing = result.checked is not None and result.checked.differences
     return Exit.FAILED if result.refuted_claims or result.unconfirmed_claims or differing else Exit.OK
+
+
+def _explore_interleavings(path: str, options: dict[str, Any]) -> Exit:
+    from mockkube.cli.interleavings import InterleavingOptions, run
+    from mockkube.explore.interleavings.search import DEPTH, SECONDS
+
+    for name in ("dask", "report", "checks"):
+        if options[name]:
+            raise ConfigurationError(f"--{name.removesuffix('s')} does not work with --interleavings: leave it out")
+    given = InterleavingOptions(
+        depth=options["depth"] or DEPTH,
+        seconds=options["seconds"] or SECONDS,
+        seed=options["seed"],
+        processes=options["workers"],
+        trace=options["trace"],
+        output=options["output"],
+        quiet=options["quiet"],
+    )
+    return run(find_shipped(path), given)
 
 
 def _load_plan(path: str, seed: int | None) -> "RolloutPlan":

@@ -89,6 +89,11 @@ class ResourceMonitors:
         """True if a controller uses the monitors."""
         return bool(self._handlers)
 
+    @property
+    def informers(self) -> list[Informer]:
+        """Informers of the monitored kinds."""
+        return list(self._monitors.values())
+
     def kinds(self) -> list[ServedKind]:
         """Return the monitored kinds."""
         return list(self._monitors)

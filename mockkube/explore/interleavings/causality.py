@@ -1,0 +1,131 @@
+"""Causality of a run: which steps depend on each other, and which pairs could have happened the other way round.
+
+Two steps depend on each other if one worker takes both, if one makes the other possible, or if one writes what the
+other reads or writes. Runs that differ only in the order of independent steps are the same run (a Mazurkiewicz trace):
+only one of them is played.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cached_property
+from typing import Final
+
+from mockkube.explore.interleavings.accesses import NOBODY
+from mockkube.explore.interleavings.schedule import CLOCK, PlayedStep
+from mockkube.lazy_dataclasses import dataclass
+
+_MASK: Final = (1 << 64) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Two steps whose order is not determined by what happened before: numbers in the run."""
+
+    earlier: int
+    later: int
+
+
+class Causality:
+    """Dependencies of the steps of one run, as bit sets of step numbers."""
+
+    def __init__(self, steps: Sequence[PlayedStep]) -> None:
+        self._steps = steps
+        # Steps that each one depends on directly, and all that happened before it.
+        self._dependencies: list[int] = []
+        self._before: list[int] = []
+        self._races: list[Race] = []
+        for number in range(len(steps)):
+            self._add(number)
+
+    def _add(self, number: int) -> None:
+        step, dependencies, before = self._steps[number], 0, 0
+        enabler = self._find_enabler(number)
+        for earlier in range(number - 1, -1, -1):
+            other, bit = self._steps[earlier], 1 << earlier
+            is_own = other.worker == step.worker or earlier == enabler
+            if not is_own and not step.accesses.conflicts_with(other.accesses):
+                continue
+            dependencies |= bit
+            # A step in between that both depend on would have to move along: then the pair does not race.
+            if not before & bit:
+                if not is_own and self._can_precede(enabler, earlier):
+                    self._races.append(Race(earlier, number))
+                before |= bit | self._before[earlier]
+        self._dependencies.append(dependencies)
+        self._before.append(before)
+
+    def _can_precede(self, enabler: int, earlier: int) -> bool:
+        """Return whether a step can be taken before an earlier one: not if that led to its enabler."""
+        return enabler == NOBODY or (enabler != earlier and not self._before[enabler] >> earlier & 1)
+
+    def _find_enabler(self, number: int) -> int:
+        """Return the step that made this one possible: known from its queue or event, or the first one after which
+        its worker was ready."""
+        step = self._steps[number]
+        if step.accesses.enabler != NOBODY:
+            return step.accesses.enabler
+        first = number
+        while first and step.worker in self._steps[first - 1].ready and self._steps[first - 1].worker != step.worker:
+            first -= 1
+        return first - 1
+
+    @property
+    def races(self) -> Sequence[Race]:
+        """Pairs of dependent steps of different workers, of which the later one can come first."""
+        return self._races
+
+    def happened_before(self, number: int) -> Iterator[int]:
+        """Yield the numbers of the steps that led to a step."""
+        yield from _list_bits(self._before[number])
+
+    def reverse(self, race: Race) -> list[int]:
+        """Return the steps of a run in which the later step of a race comes first, up to that step.
+
+        Between the two, only what leads to the later step and does not depend on the earlier one is kept.
+        """
+        needed = self._before[race.later]
+        between = range(race.earlier + 1, race.later)
+        kept = [one for one in between if needed >> one & 1 and not self._before[one] >> race.earlier & 1]
+        return [*range(race.earlier), *kept, race.later]
+
+    def is_reorderable(self, race: Race) -> bool:
+        """Return whether the race is about more than the passing of time."""
+        return CLOCK not in (self._steps[race.earlier].worker, self._steps[race.later].worker)
+
+    @cached_property
+    def identity(self) -> int:
+        """Number that equal runs share: independent steps may have another order in them."""
+        return self.identify(range(len(self._steps)))
+
+    def identify(self, numbers: Iterable[int]) -> int:
+        """Return a number that is equal for runs of these steps in an equivalent order."""
+        labels: dict[int, int] = {}
+        counts: dict[str, int] = {}
+        taken = total = 0
+        for number in numbers:
+            worker = self._steps[number].worker
+            counts[worker] = counts.get(worker, 0) + 1
+            # Steps on which it depends, and that come first in this order: labels of their own tell their past.
+            depends_on = taken & self._depends_either_way(number)
+            label = hash((worker, counts[worker], sum(labels[one] for one in _list_bits(depends_on)) & _MASK))
+            labels[number] = label
+            taken |= 1 << number
+            total = (total + label) & _MASK
+        return total
+
+    def _depends_either_way(self, number: int) -> int:
+        return self._dependencies[number] | self._dependents[number]
+
+    @cached_property
+    def _dependents(self) -> Sequence[int]:
+        dependents = [0] * len(self._steps)
+        for number, dependencies in enumerate(self._dependencies):
+            for one in _list_bits(dependencies):
+                dependents[one] |= 1 << number
+        return dependents
+
+
+def _list_bits(mask: int) -> Iterator[int]:
+    while mask:
+        lowest = mask & -mask
+        yield lowest.bit_length() - 1
+        mask ^= lowest
