@@ -3,7 +3,7 @@
 A recorder is a worker: `record` only queues the event, a step writes one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Final
 
 from mockkube.api.errors import NotFound
@@ -68,6 +68,15 @@ class EventRecorder:
             "reportingComponent": self.component,
             "reportingInstance": host,
         })  # fmt: skip
+
+    @property
+    def remembered(self) -> int:
+        """Number of events that are still to be written, or in which equal ones are counted."""
+        return len(self._sink) + len(self._correlator)
+
+    def forget_objects(self, uid_digests: Set[bytes]) -> None:
+        """Forget the events about deleted objects."""
+        self._correlator.forget_objects(uid_digests)
 
     @property
     def signal(self) -> Signal:

@@ -39,6 +39,9 @@ class EventSink:
         # once.
         self._overflow_logged = False
 
+    def __len__(self) -> int:
+        return len(self._queue)
+
     def put(self, event: Object) -> None:
         """Queue an event, or drop it if the queue is full."""
         if len(self._queue) >= QUEUED_MAX:

@@ -5,14 +5,14 @@ for the last time when none of its events occurred for six minutes.
 """
 
 # upstream 1.36: staging/src/k8s.io/client-go/tools/events/event_broadcaster.go
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Final
 
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound, Unavailable
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_micro_time
 from mockkube.client.event_sink import EventSink, log_rejected_event
-from mockkube.client.events import EventNames, namespace_of, reference_to
+from mockkube.client.events import EventNames, digest_fields, namespace_of, reference_to
 from mockkube.client.protocol import Client, key_of
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
@@ -24,25 +24,44 @@ REFRESH_SECONDS: Final = 1800.0
 HOST: Final = "mockkube"
 _KIND: Final = "Event.events.k8s.io"
 
-_Key = tuple[str, ...]
+# Digest of the fields that equal events share.
+_Key = bytes
 
 
 @dataclass(slots=True)
 class _EventSeries:
-    """Recorded event, with number and time of the equal ones since."""
+    """Recorded event, with number and time of the equal ones since.
 
-    event: Object
-    at: datetime
-    # The last equal event: when it is sent again after a failure it must not be counted again.
-    latest: Object
+    Most events stay alone, and are remembered for up to twelve minutes: only what an equal one does not have is kept.
+    """
+
+    name: str
+    event_time: str
+    note: str
+    # Time of the last equal event; times of one precision compare as texts.
+    at: str
+    # The last equal event until it is written: when it is sent again after a failure it must not be counted again.
+    unwritten: Object | None
     count: int = 1
+    # The first event, from the second occurrence on.
+    first: Object | None = None
+
+    @classmethod
+    def start(cls, event: Object) -> "_EventSeries":
+        """Return the series of a new event."""
+        at = event["eventTime"]
+        return cls(event["metadata"]["name"], at, event["note"], at, event)
+
+    def count_event(self, event: Object, at: str) -> None:
+        """Count an equal event."""
+        metadata = {**event["metadata"], "name": self.name}
+        self.first = {**event, "metadata": metadata, "eventTime": self.event_time, "note": self.note}
+        self.unwritten, self.at, self.count = event, at, self.count + 1
 
     def to_object(self) -> Object:
-        """Return the event, with its series from the second occurrence on."""
-        if self.count == 1:
-            return self.event
-        series = {"count": self.count, "lastObservedTime": render_micro_time(self.at)}
-        return {**self.event, "series": series}
+        """Return the first event with the series; only from the second occurrence on."""
+        assert self.first is not None
+        return {**self.first, "series": {"count": self.count, "lastObservedTime": self.at}}
 
 
 class SeriesRecorder:
@@ -128,15 +147,23 @@ class SeriesRecorder:
 
     async def _write(self, event: Object) -> None:
         """Write a new event, or the start of a series; count all further ones."""
-        key, now = _series_key(event), self._clock.now()
-        known = self._series.setdefault(key, _EventSeries(event, now, event))
-        if known.latest is not event:
-            known.latest, known.at, known.count = event, now, known.count + 1
-        if known.count == 1:
-            await self._client.create(_KIND, event)
-        # From the third on the count reaches the server only with the refresh, as upstream.
-        elif known.count == 2:
-            await self._send_series(known)
+        key = _series_key(event)
+        known = self._series.get(key)
+        if known is None:
+            known = self._series[key] = _EventSeries.start(event)
+        elif known.unwritten is not event:
+            known.count_event(event, render_micro_time(self._clock.now()))
+        try:
+            if known.count == 1:
+                await self._client.create(_KIND, event)
+            # From the third on the count reaches the server only with the refresh, as upstream.
+            elif known.count == 2:
+                await self._send_series(known)
+        except ApiError as error:
+            if not isinstance(error, Unavailable):
+                known.unwritten = None
+            raise
+        known.unwritten = None
 
     async def _send_series(self, known: _EventSeries) -> None:
         event = known.to_object()
@@ -153,7 +180,7 @@ class SeriesRecorder:
 
     async def _finish(self) -> None:
         """Forget events that did not occur for a while, after writing the final state of their series."""
-        before = self._clock.now() - timedelta(seconds=FINISH_SECONDS)
+        before = render_micro_time(self._clock.now() - timedelta(seconds=FINISH_SECONDS))
         for key, known in list(self._series.items()):
             if known.at < before and (known.count == 1 or await self._try_send_series(known)):
                 del self._series[key]
@@ -165,7 +192,7 @@ class SeriesRecorder:
         except (Unavailable, AlreadyExists):
             return False
         except ApiError as error:
-            log_rejected_event(known.event, error)
+            log_rejected_event(known.to_object(), error)
         return True
 
 
@@ -176,12 +203,12 @@ def _next_tick(last: float, period: float, now: float) -> float:
 
 def _series_key(event: ReadOnlyObject) -> _Key:
     reporter = (event["reportingController"], event["reportingInstance"])
-    return (
+    return digest_fields(
         event["type"], event["action"], event["reason"], *reporter,
-        *_reference_key(event["regarding"]), *_reference_key(event.get("related", {})),
+        *_reference_fields(event["regarding"]), *_reference_fields(event.get("related", {})),
     )  # fmt: skip
 
 
-def _reference_key(reference: ReadOnlyObject) -> _Key:
+def _reference_fields(reference: ReadOnlyObject) -> tuple[str, ...]:
     names = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-    return tuple(reference.get(name, "") for name in names)
+    return tuple(str(reference.get(name, "")) for name in names)

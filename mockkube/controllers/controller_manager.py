@@ -65,6 +65,8 @@ class ControllerManager:
 def _build_workers(dependencies: ControllerDependencies, controllers: Sequence[Controller]) -> list[Worker]:
     """Return all workers; informers come first in the list."""
     working = [ControllerWorker(dependencies.component, controller) for controller in controllers]
+    for cache in dependencies.informers.workers:
+        cache.add_event_handler(dependencies.recorders.deleted_objects.handle_change)
     return [
         *(
             # Controllers wait only for their own informers, so one slow list does not delay all controllers.

@@ -39,6 +39,7 @@ class Kubelets:
         pods = self._informers.informer_for(
             "Pod", Selection(fields=f"spec.nodeName={node}" if node else "spec.nodeName!=")
         )
+        pods.add_event_handler(self._node_events.deleted_pods.handle_change)
         self._workers = self._build_workers(dependencies, nodes, pods)
 
     def _build_workers(

@@ -55,6 +55,8 @@ class ItemExponentialFailureRateLimiter:
 class BucketRateLimiter:
     """Limiter for all items together: a rate per second, after a burst."""
 
+    __slots__ = ("_at", "_burst", "_clock", "_per_second", "_tokens")
+
     def __init__(self, clock: Clock, per_second: float = PER_SECOND, burst: int = BURST) -> None:
         self._clock, self._per_second, self._burst = clock, per_second, burst
         self._tokens = float(burst)
@@ -73,6 +75,11 @@ class BucketRateLimiter:
             return False
         self._tokens -= 1
         return True
+
+    def is_full(self) -> bool:
+        """Return whether no token is missing: the bucket is as good as new."""
+        self._tokens = self._refill()
+        return self._tokens >= self._burst
 
     def forget(self, item: Hashable) -> None:
         """Do nothing: the bucket does not count per item."""

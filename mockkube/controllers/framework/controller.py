@@ -5,6 +5,7 @@ reconciled again after each change of an object that the controller watches. It 
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Set
 from dataclasses import field
 from typing import ClassVar, Final
 
@@ -12,6 +13,7 @@ from prometheus_client import CollectorRegistry
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.bad_objects import find_suspects
+from mockkube.client.deleted_objects import DeletedObjects
 from mockkube.client.event_recorder import EventRecorder
 from mockkube.client.filtered_informer import FilteredInformer
 from mockkube.client.informer import EventHandler, Informer, InformerFactory, ObjectChange
@@ -59,6 +61,11 @@ class EventRecorders:
     def __init__(self, clock: Clock, random: Random, owner: str) -> None:
         self._clock, self._chance, self._owner = clock, random, owner
         self._recorders: dict[str, EventRecorder] = {}
+        self.deleted_objects = DeletedObjects(self._forget_objects)
+
+    def _forget_objects(self, uid_digests: Set[bytes]) -> None:
+        for recorder in self._recorders.values():
+            recorder.forget_objects(uid_digests)
 
     def get(self, source: str, client: Client) -> EventRecorder:
         """Return the recorder of a source; it writes through the client of the first caller."""

@@ -58,6 +58,7 @@ class HotLoopDetector(Collector):
         """Notify the signal when a loop begins or a failing one ends; a churning one ends by time alone."""
         self._clock, self._signal = clock, signal or Signal()
         self._pairs: OrderedDict[tuple[str, str], _PairHistory] = OrderedDict()
+        self._sweep_at = clock.monotonic() + WINDOW_SECONDS
 
     def record_failure(self, controller: str, key: object, message: str, *, permanent: bool = False) -> None:
         """Count a failed reconciliation; `permanent` if it will fail until something changes."""
@@ -124,17 +125,23 @@ class HotLoopDetector(Collector):
         pair = self._pairs.get(name)
         if pair is None:
             pair = self._pairs[name] = _PairHistory(now)
-            self._forget_stale(now - STALE_SECONDS)
+            self._forget_stale(now)
         else:
             self._pairs.move_to_end(name)
             pair.touched_at = now
         return pair
 
-    def _forget_stale(self, since: float) -> None:
-        """Forget pairs that have not changed since a moment, and the oldest above the bound."""
+    def _forget_stale(self, now: float) -> None:
+        """Forget the oldest pair above the bound, and once per window all pairs that can be no part of a hot loop."""
         pairs = self._pairs
-        while len(pairs) > _PAIRS_MAX or next(iter(pairs.values())).touched_at < since:
+        if len(pairs) > _PAIRS_MAX:
             pairs.popitem(last=False)
+        if now < self._sweep_at:
+            return
+        self._sweep_at = now + WINDOW_SECONDS
+        # Losses without failures are those of owners that were scaled down or deleted.
+        for name in [name for name, pair in pairs.items() if _is_stale(pair, now)]:
+            del pairs[name]
 
     def _find_hot_loops(self) -> Iterator[HotLoop]:
         since, stale = self._clock.monotonic() - WINDOW_SECONDS, self._clock.monotonic() - STALE_SECONDS
@@ -144,6 +151,12 @@ class HotLoopDetector(Collector):
             replaced = _count_since(pair.replaced, since)
             if replaced >= HOT_LOOP_MIN:
                 yield HotLoop(controller, key, HotLoopCause.CHURNING, replaced)
+
+
+def _is_stale(pair: _PairHistory, now: float) -> bool:
+    if pair.failures_in_a_row:
+        return pair.touched_at < now - STALE_SECONDS
+    return pair.touched_at < now - WINDOW_SECONDS and not _count_since(pair.replaced, now - WINDOW_SECONDS)
 
 
 def _count_since(moments: deque[float], since: float) -> int:

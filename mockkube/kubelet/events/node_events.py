@@ -1,9 +1,11 @@
 """Event recorders of kubelets, one per node, with rate limits as if each kubelet were a process of its own."""
 
 import asyncio
+from collections.abc import Set
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.client.deleted_objects import DeletedObjects
 from mockkube.client.event_correlator import CACHE_SIZE_MAX
 from mockkube.client.event_recorder import EventRecorder
 from mockkube.client.protocol import Client
@@ -15,6 +17,8 @@ COMPONENT: Final = "kubelet"
 # Bound of events that all kubelets together remember to count repeats; a single kubelet remembers a quarter of it.
 # Beyond it, the least recently used recorders are dropped, and repeats of their events count as new.
 REMEMBERED_EVENTS_MAX: Final = 4 * CACHE_SIZE_MAX
+# At the bound so much of it (one eighth) is freed, so that it is not reached again at once.
+SPARE: Final = 8
 # Kubelets that write an event concurrently in one step.
 BATCH_MAX: Final = 32
 
@@ -28,9 +32,9 @@ class NodeEvents:
         self._client, self._clock, self._random, self._owner = client, clock, random, owner
         # By node, least recently used first.
         self._recorders: dict[str, EventRecorder] = {}
-        # Upper bound of the events that each recorder remembers.
-        self._remembered: dict[str, int] = {}
-        self._remembered_total = 0
+        # Upper bound of the events that all recorders remember.
+        self._remembered_max = 0
+        self.deleted_pods = DeletedObjects(self._forget_pods)
         # Recorders with queued events, in the order of their last write.
         self._pending: dict[EventRecorder, None] = {}
 
@@ -42,23 +46,29 @@ class NodeEvents:
         self._recorders[host] = recorder
         recorder.record(obj, event_type, reason, message, host=host)
         self._pending[recorder] = None
-        self._count_event(host)
+        self._count_event()
         self.signal.notify()
 
     def remove_node(self, host: str) -> None:
         """Drop the recorder of a deleted node; events already queued are still written."""
         self._recorders.pop(host, None)
-        self._remembered_total -= self._remembered.pop(host, 0)
 
-    def _count_event(self, host: str) -> None:
+    def _forget_pods(self, uid_digests: Set[bytes]) -> None:
+        for recorder in self._recorders.values():
+            recorder.forget_objects(uid_digests)
+
+    def _count_event(self) -> None:
         """Count a recorded event; over the bound, drop the least recently used recorders."""
-        count = self._remembered.get(host, 0)
-        if count == CACHE_SIZE_MAX:
+        self._remembered_max += 1
+        if self._remembered_max <= REMEMBERED_EVENTS_MAX:
             return
-        self._remembered[host] = count + 1
-        self._remembered_total += 1
-        while self._remembered_total > REMEMBERED_EVENTS_MAX:
-            self.remove_node(next(iter(self._recorders)))
+        # Some events were counted in equal ones, and others are forgotten since.
+        remembered = sum(recorder.remembered for recorder in self._recorders.values())
+        while remembered > REMEMBERED_EVENTS_MAX - REMEMBERED_EVENTS_MAX // SPARE:
+            host = next(iter(self._recorders))
+            remembered -= self._recorders[host].remembered
+            self.remove_node(host)
+        self._remembered_max = remembered
 
     def is_ready(self) -> bool:
         """Return whether a recorder has an event to write."""

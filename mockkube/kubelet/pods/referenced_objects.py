@@ -18,6 +18,8 @@ from mockkube.shell.containers.container_states import ContainerStates
 
 # How long an object counts before it is read again; a missing one is looked for at every sync.
 CACHED_SECONDS: Final = 60.0
+# How much longer an object is kept that no pod needs: pods that are synced seldom keep the last state they have seen.
+KEPT_SECONDS: Final = 600.0
 _ENTRIES_MAX: Final = 10_000
 _VOLUME_KINDS: Final = (("configMap", "ConfigMap", "name"), ("secret", "Secret", "secretName"))
 _PROJECTED_KINDS: Final = (("configMap", "ConfigMap"), ("secret", "Secret"))
@@ -78,6 +80,7 @@ class ReferencedObjects:
         self._client, self._clock, self._nodes, self._services = client, clock, nodes, services
         self._container_states = states
         self._cache: dict[ObjectReference, _CachedObject] = {}
+        self._sweep_at = clock.monotonic() + KEPT_SECONDS
 
     async def read(self, pods: Iterable[ReadOnlyObject]) -> None:
         """Read the objects that these pods refer to, as far as they are not cached."""
@@ -90,6 +93,13 @@ class ReferencedObjects:
         if len(self._cache) > _ENTRIES_MAX:
             self._cache = {key: self._cache[key] for key in wanted if key in self._cache}
 
+    def _sweep(self, now: float) -> None:
+        """Drop objects now and then that were not needed for a while."""
+        if now >= self._sweep_at:
+            self._sweep_at = now + KEPT_SECONDS
+            kept = {key: cached for key, cached in self._cache.items() if cached.expires_at + KEPT_SECONDS > now}
+            self._cache = kept
+
     async def _read_one(self, reference: ObjectReference, now: float) -> None:
         kind, namespace, name = reference
         try:
@@ -101,6 +111,8 @@ class ReferencedObjects:
             return
         else:
             self._cache[reference] = _CachedObject(found, now + CACHED_SECONDS)
+        # Only now: the last known states count while the server does not answer.
+        self._sweep(now)
 
     def make_start(self) -> ContainerStart:
         """Return what containers know about other objects, and what has changed them."""

@@ -109,3 +109,26 @@ def test_a_pair_that_did_well_or_has_not_changed_for_long_is_forgotten():
     clock.move_to(STALE_SECONDS + 1)
     loops.record_loss("c", "ns/other")
     assert list(loops._pairs) == [("c", "ns/other")]
+
+
+def test_owners_that_came_and_went_are_forgotten_after_the_window():
+    clock = VirtualClock()
+    loops = HotLoopDetector(clock)
+    for number in range(1000):
+        loops.record_loss("c", f"ns/{number}")
+    clock.move_to(WINDOW_SECONDS + 1)
+    loops.record_loss("c", "ns/last")
+    assert list(loops._pairs) == [("c", "ns/last")]
+
+
+def test_a_replacement_of_the_last_minute_counts_however_long_ago_the_loss_was():
+    clock = VirtualClock()
+    loops = HotLoopDetector(clock)
+    for _ in range(HOT_LOOP_MIN):
+        loops.record_loss("c", "ns/o")
+    clock.move_to(WINDOW_SECONDS - 1)
+    for _ in range(HOT_LOOP_MIN):
+        loops.record_creation("c", "ns/o")
+    clock.move_to(WINDOW_SECONDS + 1)
+    loops.record_loss("c", "ns/other")
+    assert [loop.object for loop in loops.current()] == ["ns/o"]
