@@ -55,7 +55,7 @@ class LeaseServerClient:
         if self.error is not None:
             raise self.error
 
-    async def get(self, kind: str, key: Key) -> ReadOnlyObject:
+    async def get(self, kind: str, key: Key, **_: Any) -> ReadOnlyObject:
         self._check()
         return self.server.get(kind, key)
 

@@ -23,10 +23,10 @@ class DelegatingClient:
     def _before_request(self, *, is_write: bool) -> None:
         raise NotImplementedError
 
-    async def get(self, kind: str, key: Key) -> ReadOnlyObject:
+    async def get(self, kind: str, key: Key, *, subresource: str = "") -> ReadOnlyObject:
         """Delegate to `Client.get`."""
         self._before_request(is_write=False)
-        return await self._client.get(kind, key)
+        return await self._client.get(kind, key, subresource=subresource)
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         """Delegate to `Client.list`."""

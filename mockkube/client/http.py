@@ -77,10 +77,10 @@ class HttpClient:
         await self._session.close()
         self._session = None
 
-    async def get(self, kind: str, key: Key) -> ReadOnlyObject:
-        """Return the stored object."""
+    async def get(self, kind: str, key: Key, *, subresource: str = "") -> ReadOnlyObject:
+        """Return the stored object, or its subresource `scale`."""
         served = await self._discover(kind)
-        return served.decode(await self._request_json("GET", served.path(key)))
+        return _decode_answer(served, await self._request_json("GET", served.path(key, subresource)))
 
     async def get_path(self, path: str) -> Any:
         """Return the JSON at a path that is no object of a kind."""

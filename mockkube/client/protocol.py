@@ -134,8 +134,8 @@ class Client(Protocol):
     TooManyRequests, ...; Unavailable when the server cannot be reached (the write may have happened or not).
     """
 
-    async def get(self, kind: str, key: Key) -> ReadOnlyObject:
-        """Return the stored object."""
+    async def get(self, kind: str, key: Key, *, subresource: str = "") -> ReadOnlyObject:
+        """Return the stored object, or its subresource `scale`."""
         ...
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:

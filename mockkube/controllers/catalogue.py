@@ -25,6 +25,7 @@ from mockkube.controllers.namespace.default_objects import RootCACertPublisher, 
 from mockkube.controllers.namespace.namespace import NamespaceController
 from mockkube.controllers.nodelifecycle import node_lifecycle
 from mockkube.controllers.nodelifecycle.ttl import TTLController
+from mockkube.controllers.podautoscaling.horizontal import HorizontalPodAutoscalerController
 from mockkube.controllers.podgc.pod_gc import PodGCController
 from mockkube.controllers.replicaset import ReplicaSetController, ReplicationManager
 from mockkube.controllers.resource_quota import ResourceQuotaController
@@ -102,7 +103,11 @@ CONTROLLERS: Final = (
     ControllerDescriptor("podgroup-protection-controller", gates=("GenericWorkload",), since=Version(1, 36)),
     ControllerDescriptor("deployment-controller", "deployment", construct_one(DeploymentController)),
     ControllerDescriptor("replicaset-controller", "replicaset", construct_one(ReplicaSetController)),
-    ControllerDescriptor("horizontal-pod-autoscaler-controller", "horizontalpodautoscaling"),
+    ControllerDescriptor(
+        "horizontal-pod-autoscaler-controller",
+        "horizontalpodautoscaling",
+        construct_one(HorizontalPodAutoscalerController),
+    ),
     ControllerDescriptor("disruption-controller", "disruption", disruption.build),
     ControllerDescriptor("statefulset-controller", "statefulset", construct_one(StatefulSetController)),
     ControllerDescriptor("cronjob-controller", "cronjob", construct_one(CronJobController)),

@@ -100,12 +100,14 @@ class LocalClient:
 
         return find_computed_kind(server, kind, self._user)
 
-    async def get(self, kind: str, key: Key) -> ReadOnlyObject:
-        """Return the current object."""
+    async def get(self, kind: str, key: Key, *, subresource: str = "") -> ReadOnlyObject:
+        """Return the current object, or its subresource `scale`."""
         if (computed := self._find_computed_kind(kind)) is not None:
             return await computed.get(key)
-        with self._open_request("get", kind, key) as request:
+        with self._open_request("get", kind, key, subresource=subresource) as request:
             resource = request.resource
+            if subresource:
+                return await subresources.read_subresource(resource, request.scope)
             await resource.dependencies.watch_cache.wait_until_fresh()
             cached = resource.get_cached(request.scope.namespace, request.scope.name)
             if cached is None:

@@ -17,6 +17,13 @@ _BINDING: Final = "io.k8s.api.core.v1.Binding"
 _EVICTION: Final = "io.k8s.api.policy.v1.Eviction"
 
 
+async def read_subresource(resource: Resource, scope: RequestScope) -> Object:
+    """Return the Scale of a workload."""
+    if scope.subresource != "scale":
+        raise MethodNotAllowed
+    return await scale.read_scale(resource, scope)
+
+
 async def create_subresource(
     resource: Resource, scope: RequestScope, given: Object, write_options: WriteOptions
 ) -> Object:

@@ -13,7 +13,7 @@ from mockkube.cluster.components.component_runner import ComponentFlags
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.configuration.component_settings import resolve_settings
 from mockkube.cluster.configuration.errors import ConfigurationError
-from mockkube.controllers.framework.options import NodeOptions, Options
+from mockkube.controllers.framework.options import Options
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.components import CONTROLLER_MANAGER, SCHEDULER
 from mockkube.features.versions import Version
@@ -33,7 +33,8 @@ class _Flag:
 
     field: str
     parse: Callable[[Any], Any]
-    is_node_option: bool = False
+    # Field of the options that has the field; empty for the options themselves.
+    part: str = ""
 
 
 def _parse_seconds(value: Any) -> float:
@@ -42,6 +43,13 @@ def _parse_seconds(value: Any) -> float:
     if span is None or span.nanos < 0:
         raise ValueError("give a duration like 40s")
     return float(span.nanos / _NANOS)
+
+
+def _parse_period(value: Any) -> float:
+    """Parse a duration longer than nothing."""
+    if not (seconds := _parse_seconds(value)):
+        raise ValueError("give a duration like 15s")
+    return seconds
 
 
 def _parse_number(value: Any) -> float:
@@ -95,13 +103,23 @@ def _parse_controller_names(value: Any) -> tuple[str, ...]:
 
 _CONTROLLER_MANAGER: Final[Mapping[str, _Flag]] = {
     "controllers": _Flag("controllers", _parse_controller_names),
-    "node-monitor-period": _Flag("monitor_period_seconds", _parse_seconds, is_node_option=True),
-    "node-monitor-grace-period": _Flag("monitor_grace_seconds", _parse_seconds, is_node_option=True),
-    "node-startup-grace-period": _Flag("startup_grace_seconds", _parse_seconds, is_node_option=True),
-    "node-eviction-rate": _Flag("eviction_rate", _parse_number, is_node_option=True),
-    "secondary-node-eviction-rate": _Flag("secondary_eviction_rate", _parse_number, is_node_option=True),
-    "unhealthy-zone-threshold": _Flag("unhealthy_zone_threshold", _parse_number, is_node_option=True),
-    "large-cluster-size-threshold": _Flag("large_cluster_size", _parse_count, is_node_option=True),
+    "node-monitor-period": _Flag("monitor_period_seconds", _parse_seconds, part="nodes"),
+    "node-monitor-grace-period": _Flag("monitor_grace_seconds", _parse_seconds, part="nodes"),
+    "node-startup-grace-period": _Flag("startup_grace_seconds", _parse_seconds, part="nodes"),
+    "node-eviction-rate": _Flag("eviction_rate", _parse_number, part="nodes"),
+    "secondary-node-eviction-rate": _Flag("secondary_eviction_rate", _parse_number, part="nodes"),
+    "unhealthy-zone-threshold": _Flag("unhealthy_zone_threshold", _parse_number, part="nodes"),
+    "large-cluster-size-threshold": _Flag("large_cluster_size", _parse_count, part="nodes"),
+    **{
+        f"horizontal-pod-autoscaler-{name}": _Flag(field, parse, part="autoscaling")
+        for name, field, parse in (
+            ("sync-period", "sync_seconds", _parse_period),
+            ("downscale-stabilization", "downscale_stabilization_seconds", _parse_seconds),
+            ("tolerance", "tolerance", _parse_number),
+            ("cpu-initialization-period", "cpu_initialization_seconds", _parse_seconds),
+            ("initial-readiness-delay", "initial_readiness_seconds", _parse_seconds),
+        )
+    },
     "kube-api-qps": _Flag("requests_per_second", _parse_number),
     "kube-api-burst": _Flag("requests_burst", _parse_count),
     "terminated-pod-gc-threshold": _Flag("terminated_pods_max", _parse_count),
@@ -190,13 +208,12 @@ def _validate_scheduler_configuration(scheduler_config: Mapping[str, Any], capab
 def make_controller_options(flags: ComponentFlags, version: Version) -> Options:
     """Return the options of a controller manager of a version."""
     options = Options.for_version(version)
-    nodes: dict[str, Any] = {}
-    others: dict[str, Any] = {}
+    parts: dict[str, dict[str, Any]] = {"nodes": {}, "autoscaling": {}, "": {}}
     for name, value in flags.items():
         if (flag := _CONTROLLER_MANAGER.get(name)) is not None:
-            (nodes if flag.is_node_option else others)[flag.field] = _parse_flag(name, value, flag.parse)
-    node_options: NodeOptions = replace(options.nodes, **nodes)
-    return replace(options, nodes=node_options, **others)
+            parts[flag.part][flag.field] = _parse_flag(name, value, flag.parse)
+    nodes, autoscaling = replace(options.nodes, **parts["nodes"]), replace(options.autoscaling, **parts["autoscaling"])
+    return replace(options, nodes=nodes, autoscaling=autoscaling, **parts[""])
 
 
 def _parse_flag(name: str, value: Any, parse: Callable[[Any], Any]) -> Any:

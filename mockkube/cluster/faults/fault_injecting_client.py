@@ -15,6 +15,7 @@ from mockkube.apiserver.local.endpoint import LocalEndpoint
 from mockkube.apiserver.local.kind_view import LocalWatch
 from mockkube.apiserver.registry import encoding, listing
 from mockkube.apiserver.registry.options import parse_list_options
+from mockkube.apiserver.registry.subresources.scale import convert_to_scale
 from mockkube.client.identity import ClientIdentity
 from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, DeleteOptions, Key, ObjectList, Selection
 from mockkube.client.versioned_decoder import VersionedDecoder
@@ -154,12 +155,12 @@ class FaultInjectingClient:
             raise
         observed.status = 201 if verb == "create" else 200
 
-    async def get(self, kind: str, key: Key) -> ReadOnlyObject:
-        """Return the present object, or a past state if a fault makes reads stale."""
-        with self._observe("get", kind, key):
-            injection = await self._inject_faults("get", kind, key)
+    async def get(self, kind: str, key: Key, *, subresource: str = "") -> ReadOnlyObject:
+        """Return the present object or its scale, or a past state if a fault makes reads stale."""
+        with self._observe("get", kind, key, subresource=subresource):
+            injection = await self._inject_faults("get", kind, key, subresource=subresource)
             if not injection.stale_revision or not self._endpoint.get_server().has_view(kind, self._config.decoder):
-                return await self._client.get(kind, key)
+                return await self._client.get(kind, key, subresource=subresource)
             view = self._endpoint.get_server().get_view(kind, self._config.decoder)
             resource, revision = view.resource, injection.stale_revision
             try:
@@ -168,7 +169,8 @@ class FaultInjectingClient:
                 raise Expired(f"too old resource version: {revision} ({error.oldest})") from error
             if entry is None:
                 raise NotFound.for_object(resource.group, resource.plural, key.name)
-            return view.get_object(resource.storage_resource.decode_entry(entry))
+            past = resource.storage_resource.decode_entry(entry)
+            return await convert_to_scale(resource, past) if subresource else view.get_object(past)
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         """Return the selected objects, or a past state if a fault makes reads stale."""

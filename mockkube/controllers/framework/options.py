@@ -30,12 +30,28 @@ class NodeOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class AutoscalingOptions:
+    """Options of the horizontal pod autoscaler (upstream: --horizontal-pod-autoscaler-*)."""
+
+    sync_seconds: float = 15.0
+    # Time for which the highest recommendation counts when scaling down.
+    downscale_stabilization_seconds: float = 300.0
+    # Deviation of usage from target that changes nothing.
+    tolerance: float = 0.1
+    # Time after the start of a pod during which its CPU usage may be that of the start.
+    cpu_initialization_seconds: float = 300.0
+    # Time after the start of a pod during which a change to unready is its first readiness.
+    initial_readiness_seconds: float = 30.0
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """Flags of the controller manager that have an effect here."""
 
     # `*` enables all defaults, `foo` enables, `-foo` disables; the first entry that names a controller wins.
     controllers: Sequence[str] = ("*",)
     nodes: NodeOptions = field(default_factory=NodeOptions)
+    autoscaling: AutoscalingOptions = field(default_factory=AutoscalingOptions)
     # Sustained request rate of each controller; zero for no limit.
     requests_per_second: float = 200.0
     # differs: ten times upstream's 20 and 30, so that nobody waits for a mock; loops are as bounded as there

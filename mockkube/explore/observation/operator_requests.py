@@ -71,8 +71,8 @@ class _RecordingClient:
     def __init__(self, client: Client, requests: OperatorRequests) -> None:
         self._client, self._requests = client, requests
 
-    async def get(self, kind: str, key: Key) -> ReadOnlyObject:
-        return await self._client.get(kind, key)
+    async def get(self, kind: str, key: Key, *, subresource: str = "") -> ReadOnlyObject:
+        return await self._client.get(kind, key, subresource=subresource)
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         return await self._client.list(kind, selection)

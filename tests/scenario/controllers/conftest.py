@@ -29,6 +29,7 @@ from mockkube.runtime.steps import InOrderChooser, settle
 from mockkube.runtime.virtual_time import VirtualClock, advance
 
 TURNS_MAX = 1000
+GATES = {"TaintTolerationComparisonOperators": True, "HPAScaleToZero": True}
 GRACE_NONE = DeleteOptions(grace_seconds=0)
 
 
@@ -201,7 +202,7 @@ async def sim() -> AsyncIterator[Simulation]:
     async with store:
         options = ApiServerOptions(
             Authenticator({}),
-            caps=Capabilities(DEFAULT, enabled_gates(DEFAULT, {"TaintTolerationComparisonOperators": True})),
+            caps=Capabilities(DEFAULT, enabled_gates(DEFAULT, GATES)),
             disable_admission=("ServiceAccount", "TaintNodesByCondition"),
             runtime_config=RuntimeConfig({"resource.k8s.io/v1beta2": True}),
         )

@@ -27,13 +27,14 @@ from mockkube.api.printers.accessors import name_of, number, section, sections, 
 from mockkube.api.printers.ages import UNKNOWN, format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, UNSET, Cell, Printer, text_column
 from mockkube.api.quantities.quantity import parse
-from mockkube.api.strategy import StatusStrategy, StrategyContext
+from mockkube.api.strategy import StatusStrategy, StrategyContext, keep_generation
 from mockkube.api.validation.formats import validate_one_of
 from mockkube.api.validation.numbers import validate_nonnegative_fields
 from mockkube.lazy_dataclasses import dataclass
 
 WINDOW_SECONDS_MAX: Final = 3600
 PERIOD_SECONDS_MAX: Final = 1800
+_GENERATION_GATE: Final = "HPAGeneration"
 _SELECT_POLICIES: Final = ("Disabled", "Max", "Min")
 _POLICY_TYPES: Final = ("Percent", "Pods")
 
@@ -48,7 +49,7 @@ class _ValidationOptions:
 
 
 class HorizontalPodAutoscalerStrategy(StatusStrategy):
-    """Strategy of HorizontalPodAutoscaler; it has no generation."""
+    """Strategy of HorizontalPodAutoscaler; it has a generation only with the gate HPAGeneration."""
 
     tracks_generation = False
 
@@ -59,13 +60,18 @@ class HorizontalPodAutoscalerStrategy(StatusStrategy):
     def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Reset the status; drop tolerances if their gate is off."""
         super().prepare_for_create(obj, context)
+        if context.caps.enabled(_GENERATION_GATE):
+            obj["metadata"]["generation"] = 1
         _drop_tolerance(obj, None, context)
 
     def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored status; drop tolerances if their gate is off and none is stored."""
         super().prepare_for_update(new, old, context)
-        if context.subresource != "status":
-            _drop_tolerance(new, old, context)
+        if context.subresource == "status":
+            return
+        _drop_tolerance(new, old, context)
+        if context.caps.enabled(_GENERATION_GATE) and new["spec"] != old["spec"]:
+            keep_generation(new, old)
 
     def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate every field."""

@@ -29,7 +29,7 @@ async def read_scale(resource: Resource, scope: RequestScope) -> Object:
     cached = resource.get_cached(scope.namespace, scope.name)
     if cached is None:
         raise NotFound.for_object(resource.group, resource.plural, scope.name)
-    return await _to_scale(resource, cached)
+    return await convert_to_scale(resource, cached)
 
 
 async def update_scale(resource: Resource, scope: RequestScope, change: ScaleChange, options: WriteOptions) -> Object:
@@ -57,10 +57,11 @@ async def update_scale(resource: Resource, scope: RequestScope, change: ScaleCha
         return {**scaling.with_replicas(old, wanted), "metadata": metadata}
 
     updated = await updating.update(resource, scope, resize, options, managers_updated=True)
-    return await _to_scale(resource, updated.object)
+    return await convert_to_scale(resource, updated.object)
 
 
-async def _to_scale(resource: Resource, cached: CachedObject) -> Object:
+async def convert_to_scale(resource: Resource, cached: CachedObject) -> Object:
+    """Return the Scale of a stored object, as the resource's version has it."""
     current = await resource.convert_for_reading(cached)
     return resource.scale_mapper.to_scale(resource.to_served_version(current.load()))
 

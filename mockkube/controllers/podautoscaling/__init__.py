@@ -1,0 +1,4 @@
+"""horizontal-pod-autoscaler-controller: sets the replicas of workloads by metrics.
+
+Read `horizontal` first, then `workload_scaler`.
+"""
