@@ -10,12 +10,19 @@ from markupsafe import Markup
 
 from mockkube.report.markup import strip_markup, to_html
 from mockkube.report.sentences.events import annotate_message
-from mockkube.report.wording import SHORT, count_noun, format_order, join_words
+from mockkube.report.wording import SHORT, count_noun, format_order, join_words, tool_name
 
 
 def render_page(template: str, **values: Any) -> str:
     """Return a page made from a template of this package."""
     return _environment().get_template(template).render(values)
+
+
+def read_template(name: str) -> str:
+    """Return a file of the templates as it is."""
+    environment = _environment()
+    assert environment.loader is not None
+    return environment.loader.get_source(environment, name)[0]
 
 
 @cache
@@ -43,5 +50,6 @@ def _environment() -> Environment:
         "count_noun": count_noun,
         "format_order": format_order,
         "join_words": join_words,
+        "tool_name": tool_name,
     }
     return environment

@@ -13,7 +13,7 @@ from mockkube.report.sentences.answer import Answer
 from mockkube.report.sentences.break_descriptions import broken_invariants
 from mockkube.report.sentences.symptoms import find_symptoms
 from mockkube.report.sentences.workloads import describe_nodes, describe_workloads, find_preparation
-from mockkube.report.wording import SHORT, format_order
+from mockkube.report.wording import SHORT, format_order, tool_name
 
 _SAFE: Final = {SafetyVerdict.SAFE: "yes", SafetyVerdict.UNSAFE: "no", SafetyVerdict.NOT_TRIED: "not tried"}
 
@@ -41,7 +41,7 @@ def _bullets(lines: Iterator[str] | Sequence[str]) -> Iterator[str]:
 def _head(answer: Answer) -> Iterator[str]:
     result = answer.result
     yield f"<!-- mockkube explore {result.plan.name}: {result.path_count} paths, seed {result.plan.seed} -->"
-    yield f'Found with {trust.tool_name()} on a *simulated* cluster, see "How far to trust this" at the end.'
+    yield f'Found with {tool_name()} on a *simulated* cluster, see "How far to trust this" at the end.'
     yield ""
     yield "### Feature Enablement and Rollback"
     yield ""

@@ -1,6 +1,7 @@
 """Words for the parts of a plan: gates are enabled, versions upgraded."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
 from mockkube.explore.observation.reference import compute_capabilities
@@ -14,7 +15,18 @@ SHORT: Final[Mapping[str, str]] = {
     "kube-controller-manager": "controller-manager",
     "kubelet": "kubelets",
 }
+# Names for pictures, where there is little room.
+BRIEF: Final[Mapping[str, str]] = {**SHORT, "kube-controller-manager": "ctrl-mgr"}
 _NUMBERS: Final = ("no", "one", "two", "three", "four", "five")
+
+
+def tool_name() -> str:
+    """Return name and version of mockkube."""
+    try:
+        return f"mockkube {version('mockkube')}"
+    # A checkout that is only on the path has no package metadata.
+    except PackageNotFoundError:
+        return "mockkube"
 
 
 def format_order(order: Order) -> str:

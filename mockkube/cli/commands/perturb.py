@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mockkube.cli.exits import Exit
+from mockkube.cli.picture_option import picture_option, write_picture
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 
 if TYPE_CHECKING:
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 @click.option("--list", "lists", is_flag=True, help="Play the reference runs, and list the perturbations.")
 @click.option("--junit", metavar="FILE", type=click.Path(), help="Write the results as JUnit's XML.")
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write a report as one HTML file.")
+@picture_option
 @click.option("--markdown", metavar="FILE", type=click.Path(), help="Write the findings as Markdown.")
 @click.option("--verbose", "-v", is_flag=True, help="Show the timeline of each finding.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
@@ -115,6 +117,10 @@ def _print_result(result: "SessionResult", options: dict[str, Any]) -> None:
         from mockkube.perturb.output.markdown import render_markdown
 
         _write_file(options["markdown"], render_markdown(result), "--markdown")
+    if options["picture"]:
+        from mockkube.perturb.output.picture import render_picture
+
+        write_picture(options, render_picture(result))
     if options["report"]:
         from mockkube.perturb.output.page import render_report
 

@@ -12,6 +12,7 @@ from mockkube.cli.cluster_imports import import_options, import_sources
 from mockkube.cli.exits import Exit
 from mockkube.cli.options import output_option
 from mockkube.cli.parameters import parse_gate_flags, parse_version_flag
+from mockkube.cli.picture_option import picture_option, write_picture
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ _SNAPSHOT_HEAD = b'{"format":'
               help="How many of the supported orders to play. [20; fewer, or none, in large clusters]")  # fmt: skip
 @import_options
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write a report as one HTML file.")
+@picture_option
 @click.option("--runbook", metavar="FILE", type=click.Path(), help="Write the runbook of a safe order.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 @output_option("table", "json", "md")
@@ -52,7 +54,7 @@ def command(sources: tuple[str, ...], target: str, output: str, **options: Any) 
         progress = _show_nothing if options["quiet"] else _show_progress
         result = asyncio.run(rehearse(upgrade, orders_max=options["orders_max"], on_progress=progress))
     _print_result(result, output)
-    _write_files(result, options)
+    _write_files(result, {**options, "sources": sources})
     return Exit.OK if result.is_safe else Exit.FAILED
 
 
@@ -101,6 +103,10 @@ def _print_result(result: "Rehearsal", output: str) -> None:
 def _write_files(result: "Rehearsal", options: dict[str, Any]) -> None:
     from mockkube.rehearse.runbook import render_runbook
 
+    if options["picture"]:
+        from mockkube.report.pictures import rehearsal_card
+
+        write_picture(options, rehearsal_card.render(result, options["sources"]))
     for flag in ("report", "runbook"):
         if path := options[flag]:
             if flag == "report":

@@ -11,6 +11,7 @@ import click
 
 from mockkube.cli.dask_option import dask_option, open_dask_pool, workers_option
 from mockkube.cli.exits import Exit
+from mockkube.cli.picture_option import picture_option, write_picture
 from mockkube.cli.shipped_files import find_shipped
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 
@@ -31,6 +32,7 @@ __test__ = False  # pytest would collect it by its name
 @click.option("--seed", "seeds", type=int, multiple=True, metavar="N", help="Play with this seed. May be repeated.")
 @click.option("--junit", metavar="FILE", type=click.Path(), help="Write the results as JUnit's XML.")
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write a report as one HTML file.")
+@picture_option
 @click.option(
     "--summary", metavar="FILE", type=click.Path(), help="Write all claims and their outcomes, as a page of Markdown."
 )
@@ -61,7 +63,7 @@ def command(paths: tuple[str, ...], *, schema: bool, lists: bool, **options: Any
             cell = f" [{run.cell}]" if run.cell.values else ""
             click.echo(f"{run.scenario.name}{cell} seed {run.seed}")
         return Exit.OK
-    return _play(runs, options)
+    return _play(runs, {**options, "paths": paths})
 
 
 def _collect_runs(paths: Sequence[str], options: dict[str, Any]) -> "list[ScenarioRun]":
@@ -130,7 +132,7 @@ def _build_run_options(options: dict[str, Any]) -> "RunOptions":
 
     return RunOptions(
         options["timeout"],
-        keeps_traced_steps=options["report"] is not None,
+        keeps_traced_steps=bool(options["report"] or options["picture"]),
         keeps_trace=options["trace"] is not None,
         kubectl=options["kubectl"],
         real_time=options["real_time"],
@@ -147,6 +149,10 @@ def _write_outputs(results: "Sequence[RunResult]", options: dict[str, Any]) -> N
         from mockkube.report.pages.runs_page import render as render_page
 
         _write_file(options["report"], render_page(results), "--report")
+    if options["picture"]:
+        from mockkube.report.pictures import runs_card
+
+        write_picture(options, runs_card.render(results, options["paths"]))
     if options["summary"]:
         from mockkube.scenario.output import claims_page
 

@@ -4,12 +4,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from mockkube.perturb.findings import Finding
+from mockkube.perturb.output.headline import describe_headline, describe_scope
 from mockkube.perturb.output.reproduction import format_command, summarize
+from mockkube.perturb.output.tiles import TILE_KEYS, list_tiles
 from mockkube.perturb.recorder import StepRecord
 from mockkube.perturb.session import SessionResult
 from mockkube.perturb.timeline import EntryKind, TimelineEntry, build_timeline, cut_timeline
 from mockkube.report.environment import render_page
 
+_LINES_MAX: Final = 3
 _TONES: Final[Mapping[str, str]] = {
     EntryKind.PERTURBATION: "bad",
     EntryKind.FAILED: "bad",
@@ -39,11 +42,18 @@ class _FindingView:
 
 def render_report(result: SessionResult) -> str:
     """Return the page."""
+    views = [_FindingView(number, finding, result) for number, finding in enumerate(result.findings, 1)]
     return render_page(
         "perturb.html.j2",
         title=f"mockkube perturb: {summarize(result)}",
-        figures=list(_list_figures(result)),
-        findings=[_FindingView(number, finding, result) for number, finding in enumerate(result.findings, 1)],
+        headline=describe_headline(result),
+        lines=[f"[{one.finding.text}](#{one.anchor}): {one.finding.problems[0].text}" for one in views[:_LINES_MAX]],
+        scope=describe_scope(result),
+        tile_rows=list_tiles(result, {one.finding.signature: f"#{one.anchor}" for one in views}),
+        tile_keys=TILE_KEYS,
+        links=list(_links(views)),
+        counts=list(_list_figures(result)),
+        findings=views,
         results=sorted(result.results, key=lambda one: one.finding is None),
         not_tried=result.not_tried,
         references=result.reference.records,
@@ -51,6 +61,13 @@ def render_report(result: SessionResult) -> str:
         undisturbed=build_timeline(result.reference.last),
         tones=_TONES,
     )
+
+
+def _links(views: Sequence[_FindingView]) -> Iterator[tuple[str, str]]:
+    """Yield the parts of the evidence: an anchor and a title."""
+    yield from ((one.anchor, f"Finding {number}") for number, one in enumerate(views, 1))
+    yield "tried", "What was tried"
+    yield "trust", "How to read this"
 
 
 def _list_figures(result: SessionResult) -> Iterator[tuple[int, str]]:

@@ -9,7 +9,7 @@ from mockkube.report.drawing.timeline import Lane, Timeline
 _LANE_HEIGHT: Final = 22
 _HEAD_HEIGHT: Final = 34
 _NAMES_WIDTH: Final = 250
-_WIDTH: Final = 1080
+PAGE_WIDTH: Final = 1080
 # Average width: a page has no script that could measure text, so labels that may not fit are left out.
 _LETTER_WIDTH: Final = 6.5
 _SECONDS_WIDTH: Final = 34.0
@@ -48,19 +48,35 @@ class LaneDrawing:
     words: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Positions of columns: names of lanes are left of them."""
+
+    width: float
+    names: float
+    step: float
+
+    def find_x(self, column: int) -> float:
+        return self.names + column * self.step
+
+
 class TimelineDrawing:
     """Lanes of a timeline, components above pods."""
 
-    width: Final = _WIDTH
-
-    def __init__(self, timeline: Timeline, label: str) -> None:
+    def __init__(self, timeline: Timeline, label: str, *, lanes_max: int = 0, width: int = PAGE_WIDTH) -> None:
+        """Draw all lanes, or the first ones only."""
         lanes = [*timeline.components, *timeline.pods]
-        step = (_WIDTH - _NAMES_WIDTH) / timeline.columns
+        lanes = lanes[: lanes_max or None]
+        names = _NAMES_WIDTH * width / PAGE_WIDTH
+        columns = _Columns(width, names, (width - names) / timeline.columns)
         self.label = label
+        self.width = width
         self.height = _HEAD_HEIGHT + _LANE_HEIGHT * len(lanes) + 8
-        self.steps = list(_steps(timeline, step))
-        self.seconds = list(_seconds(timeline, step))
-        self.lanes = [_lane(lane, timeline, _HEAD_HEIGHT + _LANE_HEIGHT * row, step) for row, lane in enumerate(lanes)]
+        self.steps = list(_steps(timeline, columns))
+        self.seconds = list(_seconds(timeline, columns))
+        self.lanes = [
+            _lane(lane, timeline, _HEAD_HEIGHT + _LANE_HEIGHT * row, columns) for row, lane in enumerate(lanes)
+        ]
 
 
 def _words(lane: Lane, timeline: Timeline) -> str:
@@ -73,40 +89,40 @@ def _words(lane: Lane, timeline: Timeline) -> str:
     return "; ".join(f"{at:.0f} s {text}" for _, at, text in sorted([*spans, *marks]))
 
 
-def _steps(timeline: Timeline, step: float) -> Iterator[StepLine]:
+def _steps(timeline: Timeline, columns: _Columns) -> Iterator[StepLine]:
     free = 0.0
     for mark in timeline.boundaries:
-        x, number = _NAMES_WIDTH + mark.column * step, mark.text.partition(" ")[0]
+        x, number = columns.find_x(mark.column), mark.text.partition(" ")[0]
         yield StepLine(x, mark.text, number if x >= free else "")
         if x >= free:
             free = x + _LETTER_WIDTH * (len(number) + 1)
 
 
-def _seconds(timeline: Timeline, step: float) -> Iterator[tuple[float, float]]:
+def _seconds(timeline: Timeline, columns: _Columns) -> Iterator[tuple[float, float]]:
     """Yield position and second where time moved and there is room for a label."""
     free, before = 0.0, -1
     for index, at in enumerate(timeline.moments):
         # A label at the right edge is moved to the left, so that it is not cut.
-        x = min(_NAMES_WIDTH + index * step, _WIDTH - _SECONDS_WIDTH)
+        x = min(columns.find_x(index), columns.width - _SECONDS_WIDTH)
         if int(at) != before and x >= free:
             yield x, at
             free, before = x + _SECONDS_WIDTH + 6, int(at)
 
 
-def _lane(lane: Lane, timeline: Timeline, y: int, step: float) -> LaneDrawing:
+def _lane(lane: Lane, timeline: Timeline, y: int, columns: _Columns) -> LaneDrawing:
     more = f" (+{lane.like} alike)" if lane.like else ""
-    name, room = lane.name.strip(), int((_NAMES_WIDTH - 8) / _LETTER_WIDTH) - len(more)
+    name, room = lane.name.strip(), int((columns.names - 8) / _LETTER_WIDTH) - len(more)
     # A long name is cut in its middle: its end and the number of pods alike stay.
     short = name if len(name) <= room else f"{name[: room - _SHORTENED]}…{name[-_SHORTENED + 1 :]}"
     spans = []
     for span in lane.spans:
         # Two pixels at least: a state that ends within its column must still show.
-        width = max(2.0, (span.last - span.first) * step)
+        width = max(2.0, (span.last - span.first) * columns.step)
         texts = (span.text, span.text.partition(":")[0].partition(" on ")[0])
         text = next((one for one in texts if len(one) * _LETTER_WIDTH <= width - 6), "")
-        spans.append(SpanBox(_NAMES_WIDTH + span.first * step, width, span.tone, f"{lane.name}: {span.text}", text))
+        spans.append(SpanBox(columns.find_x(span.first), width, span.tone, f"{lane.name}: {span.text}", text))
     marks = [
-        SpanBox(min(_NAMES_WIDTH + one.column * step, _WIDTH - 2), 0, one.tone, f"{lane.name}: {one.text}", one.text)
+        SpanBox(min(columns.find_x(one.column), columns.width - 2), 0, one.tone, f"{lane.name}: {one.text}", one.text)
         for one in lane.marks
     ]
     return LaneDrawing(y, name + more, short + more, spans, marks, _words(lane, timeline))

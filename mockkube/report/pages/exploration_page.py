@@ -9,6 +9,7 @@ from mockkube.explore.plans.invariants import INVARIANTS
 from mockkube.explore.plans.plan import Direction, Order
 from mockkube.explore.replay import UNDISTURBED, Evidence
 from mockkube.lazy_dataclasses import dataclass
+from mockkube.report.drawing.exploration_orders import draw_orders
 from mockkube.report.drawing.harm_map import HarmMap, shade, shade_labels
 from mockkube.report.environment import render_page
 from mockkube.report.pages import replay_summary, reproduction
@@ -17,10 +18,15 @@ from mockkube.report.sentences.answer import Answer
 from mockkube.report.sentences.break_descriptions import broken_invariants
 from mockkube.report.sentences.events import merge_events, read_events
 from mockkube.report.sentences.harm_terms import format_harm
+from mockkube.report.sentences.headline import describe_answer, describe_setting, find_tone, list_refuted_claims
 from mockkube.report.sentences.symptoms import find_symptoms
 from mockkube.report.sentences.workloads import describe_nodes, describe_workloads, find_preparation, to_yaml_line
 
 _LETTERS: Final = {"kube-apiserver": "A", "kube-scheduler": "S", "kube-controller-manager": "C", "kubelet": "K"}
+_ORDER_TEXT: Final = (
+    "Read a row from left to right: the component that changes first, second, and so on. Green: nothing broke. Red: "
+    "something broke; the longer the bar, the more harm ([defined below](#harm)). ★ an order from the document."
+)
 
 
 def render(evidence: Evidence) -> str:
@@ -28,6 +34,13 @@ def render(evidence: Evidence) -> str:
     answer = Answer(evidence.result, evidence)
     return render_page(
         "exploration.html.j2",
+        headline=describe_answer(answer),
+        refuted=list(list_refuted_claims(answer)),
+        tone=find_tone(answer),
+        setting=describe_setting(answer),
+        panels=draw_orders(answer),
+        order_text=_ORDER_TEXT,
+        links=list(_links(answer)),
         answer=answer,
         result=evidence.result,
         plan=evidence.result.plan,
@@ -58,6 +71,21 @@ def render(evidence: Evidence) -> str:
         trust=trust,
         describe_workloads=describe_workloads,
     )
+
+
+def _links(answer: Answer) -> Iterator[tuple[str, str]]:
+    """Yield the parts of the evidence: an anchor and a title."""
+    yield "answer", "The answer in full"
+    yield "trust", "How far to trust this"
+    yield "tried", "What was tried"
+    yield "harm", "Kinds of harm"
+    if answer.result.list_written():
+        yield "documented", "Documented orders"
+    for direction in Direction:
+        yield f"orders-{direction}", f"All orders to {answer.words.verb(direction)}"
+    yield "map", "Up with down"
+    yield "breaks", "How it breaks"
+    yield "reproduce", "Reproduce it"
 
 
 def _figures(answer: Answer) -> Iterator[tuple[int, int, str]]:

@@ -1,5 +1,8 @@
 """HTML page about the rehearsal of an upgrade: what breaks, the orders, and the runbook."""
 
+from collections.abc import Iterator
+from typing import Final
+
 from mockkube.rehearse.rehearsal import Rehearsal
 from mockkube.rehearse.rehearsal_text import (
     describe_orders,
@@ -9,19 +12,34 @@ from mockkube.rehearse.rehearsal_text import (
     list_problems,
 )
 from mockkube.rehearse.runbook import render_runbook
+from mockkube.report.drawing.rehearsal_orders import draw_orders
 from mockkube.report.environment import render_page
+from mockkube.report.wording import count_noun
+
+_ORDER_TEXT: Final = (
+    "Read a row from left to right: the step that is first, second, and so on. Green: safe, and so is the way back. "
+    "Amber: safe, but the way back is not. Red: something went wrong; the [table of orders](#orders) says what."
+)
+_LINES_MAX: Final = 3
 
 
 def render(rehearsal: Rehearsal) -> str:
     """Return the page."""
+    changes = [one for one in rehearsal.findings if not one.breaks]
     return render_page(
         "rehearsal.html.j2",
         title=f"Upgrade from {rehearsal.before} to {rehearsal.after}",
-        verdict=describe_verdict(rehearsal),
+        headline=f"{describe_verdict(rehearsal)}.",
+        scope=f"{count_noun(rehearsal.objects, 'object')} on {count_noun(rehearsal.nodes, 'node')}",
+        tone="good" if rehearsal.is_safe else "bad",
+        lines=list(list_lines(rehearsal)),
+        panels=[draw_orders(rehearsal)] if rehearsal.results else [],
+        order_text=_ORDER_TEXT,
+        links=list(_links(rehearsal)),
         orders=describe_orders(rehearsal),
         parts=[
-            ("What breaks", rehearsal.breaks),
-            ("What else changes", [one for one in rehearsal.findings if not one.breaks]),
+            ("breaks", "What breaks", "What fails after the upgrade, or keeps it from ending", rehearsal.breaks),
+            ("changes", "What else changes", "Changes that break nothing in this cluster", changes),
         ],
         results=rehearsal.results,
         runbook=render_runbook(rehearsal),
@@ -29,3 +47,24 @@ def render(rehearsal: Rehearsal) -> str:
         format_verdict=format_verdict,
         list_problems=list_problems,
     )
+
+
+def list_lines(rehearsal: Rehearsal) -> Iterator[str]:
+    """Yield what breaks, the first findings only, and what to do before the upgrade."""
+    for one in rehearsal.breaks[:_LINES_MAX]:
+        field = f"`{one.field}`: " if one.field and one.field not in one.text else ""
+        text = f"{field}{one.text}"
+        remedy = f" **Before the upgrade:** {one.remedy}." if one.remedy else ""
+        yield f"{text[:1].upper()}{text[1:]}.{remedy}"
+    if (more := len(rehearsal.breaks) - _LINES_MAX) > 0:
+        yield f"And {count_noun(more, 'thing')} more, [below](#breaks)."
+
+
+def _links(rehearsal: Rehearsal) -> Iterator[tuple[str, str]]:
+    """Yield the parts of the evidence: an anchor and a title."""
+    if rehearsal.breaks:
+        yield "breaks", "What breaks"
+    if any(not one.breaks for one in rehearsal.findings):
+        yield "changes", "What else changes"
+    yield "orders", "Orders"
+    yield "runbook", "Runbook"

@@ -5,7 +5,7 @@ from typing import Final
 
 from mockkube.explore.replay import UNDISTURBED
 from mockkube.report.sentences.answer import Answer
-from mockkube.report.sentences.trust import tool_name
+from mockkube.report.wording import tool_name
 
 INSTALL: Final = "pip install mockkube"
 

@@ -1,23 +1,13 @@
 """Limits of a report: what ran, what was tried, and what was not."""
 
 from collections.abc import Iterator
-from importlib.metadata import PackageNotFoundError, version
 
 from mockkube.cluster.simulated_cluster import CONTROLLER_CLIENT_LIMITS
 from mockkube.explore.conclusions import changes_versions
 from mockkube.explore.plans.plan import Direction, DisturbanceTiming
 from mockkube.features.versions import DEFAULT, Version
 from mockkube.report.sentences.answer import NOT_EXERCISED, Answer
-from mockkube.report.wording import count_noun, join_words
-
-
-def tool_name() -> str:
-    """Return name and version of mockkube."""
-    try:
-        return f"mockkube {version('mockkube')}"
-    # A checkout that is only on the path has no package metadata.
-    except PackageNotFoundError:
-        return "mockkube"
+from mockkube.report.wording import count_noun, join_words, tool_name
 
 
 def describe_engine(kubernetes: str = str(DEFAULT)) -> str:

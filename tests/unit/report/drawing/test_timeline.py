@@ -3,7 +3,7 @@
 from typing import Any
 
 from mockkube.report.drawing.timeline import Boundary, Timeline, build_timelines
-from mockkube.report.pages.runs_page import summarize_pods
+from mockkube.report.drawing.run_timelines import summarize_pods
 from mockkube.scenario.runner.results import TracedStep, TracedWrite
 
 

@@ -40,7 +40,7 @@ FAILED = RunResult(
 
 def test_what_failed_stands_first_with_its_steps_open() -> None:
     page = render([PASSED, FAILED])
-    assert page.index("What went wrong") < page.index("All runs") < page.index("How to read this")
+    assert page.index("did not end as expected") < page.index("What went wrong") < page.index('id="runs"')
     assert page.index(">mine <") < page.index("fine &lt;one&gt; <")
     assert "<details open><summary>2 of 9 steps run" in page
 
@@ -64,7 +64,7 @@ def test_marks_in_a_quote_are_shown_as_they_stand_in_the_text() -> None:
 
 
 def test_the_headline_counts_claims_that_do_not_hold() -> None:
-    assert "<h1>mockkube test: 1 run as expected: 0 claims hold, 1 does not (1 false)</h1>" in render([PASSED])
+    assert "<h1>The run ended as expected. Its claim does not hold.</h1>" in render([PASSED])
 
 
 def test_a_failure_shows_the_step_as_written_and_what_was_found() -> None:

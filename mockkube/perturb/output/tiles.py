@@ -1,0 +1,39 @@
+"""Perturbations as tiles: a row for each kind."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from mockkube.perturb.session import PerturbationResult, SessionResult
+from mockkube.report.drawing.tiles import Tile, TileKey, TileRow
+
+_BAD, _MISSED, _GOOD, _NOT_TRIED = (
+    ("bad", "finding"),
+    ("wait", "did not take place"),
+    ("good", "ok"),
+    ("idle", "not tried"),
+)
+TILE_KEYS: Final = (
+    TileKey("bad", "finding: the controller does not get over it"),
+    TileKey("wait", "did not take place"),
+    TileKey("good", "ok: the same end as undisturbed"),
+    TileKey("idle", "not tried for lack of time"),
+)
+
+
+def list_tiles(result: SessionResult, links: Mapping[str, str]) -> list[TileRow]:
+    """Return a row for each kind of perturbation; those with findings come first, and link by signature."""
+    rows: dict[str, list[Tile]] = {}
+    for one in result.results:
+        tone, text = _judge(one)
+        href = links.get(one.finding.signature, "") if one.finding is not None else ""
+        rows.setdefault(one.perturbation.kind, []).append(Tile(tone, text, one.perturbation.text, href))
+    for perturbation in result.not_tried:
+        rows.setdefault(perturbation.kind, []).append(Tile(*_NOT_TRIED, perturbation.text))
+    ordered = sorted(rows.items(), key=lambda row: all(one.tone != "bad" for one in row[1]))
+    return [TileRow(kind, tiles) for kind, tiles in ordered]
+
+
+def _judge(one: PerturbationResult) -> tuple[str, str]:
+    if one.finding is not None:
+        return _BAD
+    return _GOOD if one.record.is_reached else _MISSED
