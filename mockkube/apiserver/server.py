@@ -70,6 +70,7 @@ from mockkube.proposals.loading import default_trains
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.hot_loops import HotLoops
 from mockkube.runtime.random import Random
+from mockkube.runtime.tracing import Tracer
 
 if TYPE_CHECKING:
     from mockkube.apiserver.http.handlers.kubelet_forwarder import KubeletForwarder, PeerServers
@@ -125,6 +126,8 @@ class ApiServerOptions:
     """Whether API servers of other processes use the same store."""
     hot_loops: HotLoops | None = None
     """Registry of hot loops, where the server reports objects that it cannot read."""
+    tracer: Tracer | None = None
+    """Tracer of requests; None: they are not traced."""
     token_issuer: TokenIssuer | None = None
     """Issuer of service account tokens; None: a new one, so that tokens become invalid when the server ends."""
 
@@ -250,7 +253,9 @@ class ApiServer:
             proxy,
             auditor,
             forwarder,
+            options.tracer,
         )
+        self.tracer = options.tracer
         self._namespace_defaults = NamespaceDefaults(self.registry, options.certificate_authority)
         self._store_maintenance = StoreMaintenance(store, clock, dependencies.watch_cache.forget_history)
         dependencies.watch_cache.on_bytes_written = self._store_maintenance.count_written

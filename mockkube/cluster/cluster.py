@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from mockkube.cluster.control_plane import ControlPlane
     from mockkube.cluster.faults.faults import Faults
     from mockkube.cluster.replication.process_leases import ProcessLeases
+    from mockkube.runtime.tracing import MakeTracer
 
 # Ephemeral clusters without a name that may run at the same time.
 UNNAMED_MAX: Final = 1000
@@ -259,6 +260,7 @@ class Cluster:
             self._clock,
             self._random,
             process_leases=self._process_leases,
+            make_tracer=await self._start_tracing(stack),
         )
 
         def fronts(faults: "Faults") -> MakeListener:
@@ -277,6 +279,16 @@ class Cluster:
         control_plane = self._control_plane = ControlPlane(dependencies, self._make_api_server, fronts)
         await control_plane.start(stack)
         return control_plane
+
+    async def _start_tracing(self, stack: AsyncExitStack) -> "MakeTracer | None":
+        """Return the function that makes tracers, whose spans are exported until the stack is left."""
+        options = self._configuration.tracing_config_file
+        if options is None:
+            return None
+        from mockkube.cluster.otlp_exporter import OtlpExporter
+
+        exporter = OtlpExporter(options, {"k8s.cluster.name": self._configuration.name})
+        return (await stack.enter_async_context(exporter)).make_tracer
 
     async def _publish(
         self,

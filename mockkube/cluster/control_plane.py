@@ -43,6 +43,7 @@ from mockkube.features.components import API_SERVER, KUBELET, SCHEDULER
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.random import Random
+from mockkube.runtime.tracing import MakeTracer
 from mockkube.runtime.virtual_time import VirtualClock
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class ControlPlaneDependencies:
     flags: Mapping[str, ComponentFlags] = field(default_factory=dict)
     # Leases of the processes that use the store; None if it is this process alone.
     process_leases: "ProcessLeases | None" = None
+    # Function that returns the tracer of a component; None: nothing is traced.
+    make_tracer: MakeTracer | None = None
 
 
 class ControlPlane:
@@ -115,6 +118,7 @@ class ControlPlane:
             self._is_running,
             SimulatedKubelets(self._is_kubelet_running, are_left_out="kubelets" in configuration.without),
             dependencies.process_leases,
+            make_tracer=dependencies.make_tracer,
         )
         controller_dependencies = ComponentControllerDependencies(
             build_api_server,

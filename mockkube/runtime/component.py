@@ -17,6 +17,7 @@ from mockkube.runtime.component_log import ComponentLog
 from mockkube.runtime.hot_loops import HotLoops
 from mockkube.runtime.random import Random
 from mockkube.runtime.steps import Worker
+from mockkube.runtime.tracing import Tracer
 
 ClientT = TypeVar("ClientT")
 CapabilitiesT = TypeVar("CapabilitiesT")
@@ -46,6 +47,8 @@ class ComponentDependencies(Generic[ClientT, CapabilitiesT]):
     """Receives the hot loops of the component."""
     log: ComponentLog = field(default_factory=ComponentLog)
     """Log of the component."""
+    tracer: Tracer | None = None
+    """Tracer of the component; None: it records no spans."""
 
 
 class Component(Protocol):

@@ -98,6 +98,7 @@ class Scheduler:
         )
         caps = dependencies.capabilities
         self.configuration, self.clock, self.client = configuration, clock, client
+        self._tracer = dependencies.tracer
         self._log = LogBuffer(dependencies.log, clock)
         self.semantics = SchedulerSemantics.from_capabilities(caps, self._log)
         self.informers = InformerFactory(client, clock, owner=owner, hot_loops=dependencies.hot_loops)
@@ -213,6 +214,7 @@ class Scheduler:
             self._recorder,
             self.metrics,
             self.clock,
+            self._tracer,
         )
         cycle = SchedulingCycle(dependencies, owner=owner)
         return [*self.informers.workers, cycle, binding_cycle, preemption_executor, self._recorder]

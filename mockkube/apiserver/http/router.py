@@ -43,6 +43,8 @@ from mockkube.runtime.random import Random
 
 if TYPE_CHECKING:
     from mockkube.apiserver.http.handlers.kubelet_forwarder import KubeletForwarder
+    from mockkube.apiserver.http.requests.request_tracing import RequestTrace
+    from mockkube.runtime.tracing import Tracer
 
 _LOG: Final = logging.getLogger("mockkube.apiserver")
 
@@ -61,8 +63,10 @@ class Router:
         proxy_handler: ProxyHandler,
         auditor: RequestAuditor | None = None,
         kubelet_forwarder: "KubeletForwarder | None" = None,
+        tracer: "Tracer | None" = None,
     ) -> None:
         self._registry = registry
+        self._tracer = tracer
         self._authenticator = authenticator
         self._request_authorizer = request_authorizer
         self._clock = clock
@@ -77,6 +81,13 @@ class Router:
 
     async def __call__(self, request: web.BaseRequest) -> web.StreamResponse:
         """Answer one request; a bug in a handler becomes a logged 500."""
+        if self._tracer is not None:
+            from mockkube.apiserver.http.requests.request_tracing import trace_request  # most servers have no tracer
+
+            return await trace_request(self._tracer, request, self._answer)
+        return await self._answer(request)
+
+    async def _answer(self, request: web.BaseRequest, trace: "RequestTrace | None" = None) -> web.StreamResponse:
         started = self._clock.monotonic()
         path, _, query_text = request.raw_path.partition("?")
         protobuf = self._registry.dependencies.protobuf
@@ -97,6 +108,9 @@ class Router:
             )
             if self._auditor is not None:
                 context.audit_event = self._auditor.begin(context, info, path)
+            context.trace = trace
+            if trace is not None:
+                trace.start(context.user, info, path, audit_id)
             response = await self._dispatch(context, info, path)
         except ApiError as error:
             response = context.respond_error(error)
@@ -170,6 +184,8 @@ class Router:
             # Another server may just have answered the request that grants the permission.
             await self._registry.dependencies.watch_cache.wait_until_fresh()
             context.user = authorize(attributes, headers, context.audit_event)
+        if context.trace is not None:
+            context.trace.record_authorization(info)
 
     async def _dispatch(self, context: RequestContext, info: RequestInfo | None, path: str) -> web.StreamResponse:
         # An APIService also claims paths below its group that are no resources, like its discovery, so this comes

@@ -18,6 +18,7 @@ from mockkube.api.decoding import documents
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.registry.webhook_calls import WebhookCallError
 from mockkube.client.tls import make_client_tls_context
+from mockkube.runtime.tracing import current_span
 
 _CONTEXTS_MAX: Final = 64
 _RESPONSE_BYTES_MAX: Final = 3 * 1024 * 1024
@@ -48,6 +49,7 @@ class WebhookClient:
 
     async def post(self, client: ReadOnlyObject, review: ReadOnlyObject, seconds: float) -> Any:
         """Return the response to a review; raise WebhookCallError if none can be parsed within the timeout."""
+        span = current_span()
         query = f"?timeout={seconds:g}s"
         # Errors show the URL of the service, as upstream's do, although the connection goes to an endpoint of it.
         try:
@@ -66,7 +68,7 @@ class WebhookClient:
                 # Escaped already; another round might change it.
                 URL(base + path, encoded=True),
                 data=orjson.dumps(review),
-                headers=_HEADERS,
+                headers=_HEADERS if span is None else {**_HEADERS, "traceparent": span.context.to_traceparent()},
                 ssl=self._ssl_context(client.get("caBundle", "")),
                 server_hostname=host,
                 # upstream's client does not follow redirects either.

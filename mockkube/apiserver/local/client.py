@@ -35,9 +35,13 @@ from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.component_log import Level, LogLine
 from mockkube.runtime.steps import yield_to_event_loop
+from mockkube.runtime.tracing import current_span
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from mockkube.apiserver.local.computed_objects import ComputedKind
+    from mockkube.runtime.tracing import Span, Tracer
 
 _LOG: Final = logging.getLogger("mockkube.apiserver")
 _WRITE_OPTIONS: Final = WriteOptions(field_validation="Ignore")
@@ -217,6 +221,8 @@ class _LocalRequest:
     field_validation: str
     handle_warnings: WarningHandler
     started: float = 0.0
+    trace: "AbstractContextManager[Span] | None" = None
+    """Span of the request; None without a tracer."""
 
     @property
     def resource(self) -> Resource:
@@ -235,6 +241,8 @@ class _LocalRequest:
         # Counted before authorization, so that a stopping server waits for this request, too.
         self.server.requests_in_flight += 1
         self.started = self.server.clock.monotonic()
+        if self.server.tracer is not None:
+            self._start_span(self.server.tracer)
         try:
             self._authorize()
             self._check_verb()
@@ -264,6 +272,13 @@ class _LocalRequest:
             case _:
                 self._finish(0)
 
+    def _start_span(self, tracer: "Tracer") -> None:
+        """Start the span of the request, below that of the component if it has one."""
+        from mockkube.apiserver.local.request_spans import start_request_span  # most servers have no tracer
+
+        self.trace = start_request_span(tracer, self.verb, self.scope, self.resource)
+        self.trace.__enter__()
+
     def _authorize(self) -> None:
         scope, resource, options = self.scope, self.resource, self.options
         requirements = options.fields.requirements if options is not None else ()
@@ -290,6 +305,9 @@ class _LocalRequest:
         server.requests_in_flight -= 1
         if not server.requests_in_flight:
             server.idle.set()
+        if self.trace is not None and (span := current_span()) is not None:
+            span.attributes["http.status_code"] = code
+            self.trace.__exit__(None, None, None)
         if code:
             request_scope, resource = self.scope, self.resource
             verb, scope = verb_label(self.verb), scope_label(self.verb, request_scope.namespace, request_scope.name)

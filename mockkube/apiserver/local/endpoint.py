@@ -20,6 +20,7 @@ class LocalServer:
         self.registry = server.registry
         self.log = log
         self.metrics = server.metrics
+        self.tracer = server.tracer
         self.clock = server.registry.dependencies.clock
         self.authorizer = Authorizer(server.registry)
         self.watches: dict[LocalWatch, None] = {}

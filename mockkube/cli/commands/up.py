@@ -84,6 +84,7 @@ def _flag_option(names: str, *, text: str) -> Decorator:
 @_value_option(
     "--metrics-api", metavar="MODE", text="Serve metrics.k8s.io: on, off, or auto: where kubelets are simulated. [auto]"
 )
+@_value_option("--tracing-config-file", metavar="FILE", text="A TracingConfiguration: send traces with OTLP over HTTP.")
 @_flag_option("--ui", text="Serve a page of the cluster, and print a link that opens it once.")
 @_value_option("--ui-port", metavar="N", text="Port of the page. [a free one]")
 @_value_option("--log-level", metavar="LEVEL", text="error, warning, info or debug. [warning]")

@@ -21,6 +21,7 @@ from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.hot_loops import HotLoops
 from mockkube.runtime.random import Random
+from mockkube.runtime.tracing import MakeTracer, Tracer
 
 if TYPE_CHECKING:
     from mockkube.apiserver.http.handlers.kubelet_forwarder import PeerServers
@@ -79,6 +80,8 @@ class ApiServerDependencies:
     process_leases: "ProcessLeases | None" = None
     # Where the server reports objects that it cannot read.
     hot_loops: HotLoops | None = None
+    # Function that returns the tracer of a component; None: nothing is traced.
+    make_tracer: MakeTracer | None = None
 
 
 def build_api_server(dependencies: ApiServerDependencies) -> Server:
@@ -125,7 +128,15 @@ def make_options(dependencies: ApiServerDependencies) -> "ApiServerOptions":
         is_store_shared=configuration.join,
         hot_loops=dependencies.hot_loops,
         lease_identity=_make_lease_identity(dependencies),
+        tracer=_make_tracer(dependencies),
     )
+
+
+def _make_tracer(dependencies: ApiServerDependencies) -> "Tracer | None":
+    settings = dependencies.settings
+    if dependencies.make_tracer is None:
+        return None
+    return dependencies.make_tracer(settings.component, str(settings.version))
 
 
 def _make_lease_identity(dependencies: ApiServerDependencies) -> str:

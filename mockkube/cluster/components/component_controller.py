@@ -88,6 +88,7 @@ class ComponentController:
             make_kubelets_builder(
                 api_server_dependencies.simulated_kubelets.container_states, shards_nodes=dependencies.shards_nodes
             ),
+            api_server_dependencies.make_tracer,
         )
         self._manager = ComponentManager(
             self.factory,

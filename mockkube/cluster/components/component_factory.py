@@ -24,6 +24,7 @@ from mockkube.runtime.component_log import ComponentLog
 from mockkube.runtime.hot_loops import HotLoop, HotLoops
 from mockkube.runtime.random import Random
 from mockkube.runtime.steps import Signal
+from mockkube.runtime.tracing import MakeTracer
 from mockkube.runtime.virtual_time import VirtualClock
 
 if TYPE_CHECKING:
@@ -48,7 +49,9 @@ class ComponentFactory:
         create_client: CreateClient,
         flags: Mapping[str, ComponentFlags],
         build_kubelets: BuildComponent,
+        make_tracer: MakeTracer | None = None,
     ) -> None:
+        self._make_tracer = make_tracer
         self._builders = {**BUILDERS, KUBELET: build_kubelets}
         self._clock = clock
         self._random = random
@@ -88,8 +91,9 @@ class ComponentFactory:
         chance = Random.from_seed(self._random.generator.getrandbits(64), name)
         hot_loops = self.reset_hot_loops(name)
         log = self.get_log(name)
+        tracer = None if self._make_tracer is None else self._make_tracer(name, str(settings.version))
         dependencies = TypedComponentDependencies(
-            name, client, settings.capabilities(), self._clock, chance, metrics, owns_node, hot_loops, log
+            name, client, settings.capabilities(), self._clock, chance, metrics, owns_node, hot_loops, log, tracer
         )
         kind = name.partition(".")[0]
         component = self._components[name] = self._builders[kind](dependencies, self._flags.get(kind, {}))

@@ -7,7 +7,7 @@ merges the layers.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mockkube_storage.engines.catalogue import ENGINES, is_shared_store
 
@@ -47,6 +47,7 @@ from mockkube.cluster.configuration.values import (
     parse_text,
     parse_token,
     parse_token_file,
+    parse_tracing_config,
     parse_version,
     parse_version_up_to,
     parse_without,
@@ -55,6 +56,9 @@ from mockkube.cluster.configuration.yaml_files import read_mapping
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import DEFAULT, NEWEST, Version
 from mockkube.lazy_dataclasses import dataclass
+
+if TYPE_CHECKING:
+    from mockkube.cluster.configuration.tracing_options import TracingOptions
 
 API_VERSION: Final = "mockkube.dev/v1alpha1"
 KIND: Final = "ClusterConfiguration"
@@ -110,6 +114,8 @@ class ClusterConfiguration:
     controller_manager: Mapping[str, Any] = field(default_factory=dict)
     # Whether metrics.k8s.io is served: `on`, `off`, or `auto`: where kubelets are simulated.
     metrics_api: str = METRICS_API_AUTO
+    # Where traces are sent; None: nothing is traced.
+    tracing_config_file: "TracingOptions | None" = None
     log_level: str = "warning"
     # Whether the page of the cluster is served from the start; otherwise from the first `mockkube ui` on.
     ui: bool = False
@@ -202,6 +208,7 @@ SETTINGS: Final = (
     Setting("controllers", parse_controllers),
     Setting("controller_manager", parse_controller_flags),
     Setting("metrics_api", parse_metrics_api),
+    Setting("tracing_config_file", parse_tracing_config),
     Setting("log_level", parse_log_level),
     Setting("ui", parse_bool),
     Setting("ui_port", parse_port),
@@ -224,6 +231,8 @@ def resolve_configuration(
     merged: _Layer = {}
     for layer in (_parse_file(config_file), _parse_environment(environment), _parse_flags(flags)):
         _merge_layer(merged, layer)
+    if "tracing_config_file" not in merged and any(name.startswith("OTEL_") for name in environment):
+        merged |= _find_tracing_options(environment)
     # The name of a control plane is given only to be part of it.
     if merged.get("cluster_id"):
         merged["join"] = True
@@ -233,6 +242,13 @@ def resolve_configuration(
     # Only after merging: what must fit together may come from different layers.
     _check_combinations(configuration)
     return configuration
+
+
+def _find_tracing_options(environment: Mapping[str, str]) -> _Layer:
+    from mockkube.cluster.configuration.tracing_options import find_tracing_options  # few clusters are traced
+
+    options = find_tracing_options(environment)
+    return {} if options is None else {"tracing_config_file": options}
 
 
 def _parse_flags(flags: Mapping[str, Any]) -> _Layer:

@@ -18,6 +18,7 @@ from mockkube.features.versions import NEWEST, OLDEST, Version
 from mockkube.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
+    from mockkube.cluster.configuration.tracing_options import TracingOptions
     from mockkube.proposals.proposal import Proposal
 
 OPTIONAL_COMPONENTS: Final = ("scheduler", "controllers", "kubelets")
@@ -330,6 +331,13 @@ def _parse_scalar(text: str) -> Any:
 def parse_scheduler_config(value: Any) -> dict[str, Any]:
     """Return a KubeSchedulerConfiguration from a mapping or a file; the scheduler validates it."""
     return dict(value) if isinstance(value, Mapping) else read_mapping(parse_path(value), "KubeSchedulerConfiguration")
+
+
+def parse_tracing_config(value: Any) -> "TracingOptions":
+    """Read the file of a TracingConfiguration."""
+    from mockkube.cluster.configuration.tracing_options import read_tracing_configuration  # few clusters are traced
+
+    return read_tracing_configuration(parse_path(value))
 
 
 def parse_gates(value: Any) -> dict[str, bool]:

@@ -16,6 +16,7 @@ from mockkube.client.series_recorder import SeriesRecorder
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Signal
+from mockkube.runtime.tracing import Span, within
 from mockkube.scheduler.cycle.failure_handler import FailureHandler
 from mockkube.scheduler.cycle.scheduling_algorithm import SchedulingError
 from mockkube.scheduler.framework.cache import Cache
@@ -66,6 +67,8 @@ class AssumedPod:
     pending_pre_binds: list[PreBindPlugin] = field(default_factory=list)
     """PreBind plugins that are not done."""
     cancel_reason: str = ""
+    span: Span | None = None
+    """Span of the scheduling cycle; None without a tracer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,7 @@ class BindingCycle:
 
     async def _run(self, assumed: AssumedPod) -> None:
         try:
-            status = await self._advance(assumed)
+            status = await (self._advance(assumed) if assumed.span is None else self._trace(assumed, assumed.span))
         except ApiError as error:
             status = Status.error(str(error))
         except Exception as error:  # an unreadable object only stops pods that need it
@@ -151,6 +154,15 @@ class BindingCycle:
             await self._handle_failure(assumed, status)
         else:
             self._handle_success(assumed)
+
+    async def _trace(self, assumed: AssumedPod, cycle: Span) -> Status:
+        """Advance within a span below that of the scheduling cycle."""
+        with within(cycle.tracer.start_span("Binding", parent=cycle.context)) as span:
+            span.attributes["k8s.node.name"] = assumed.node_name
+            status = await self._advance(assumed)
+            if not status.is_success and status.code is not Code.WAIT:
+                span.error = status.message
+            return status
 
     async def _advance(self, assumed: AssumedPod) -> Status:
         """Run the remaining stages until one waits or fails, or the pod is bound."""

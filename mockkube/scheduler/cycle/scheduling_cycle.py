@@ -15,6 +15,7 @@ from mockkube.client.series_recorder import SeriesRecorder
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Signal
+from mockkube.runtime.tracing import AttributeValue, Tracer, current_span, within
 from mockkube.scheduler.cycle.binding_cycle import AssumedPod, BindingCycle
 from mockkube.scheduler.cycle.failure_handler import FailureHandler
 from mockkube.scheduler.cycle.scheduling_algorithm import ScheduleResult, SchedulingAlgorithm, SchedulingError
@@ -55,6 +56,8 @@ class SchedulingCycleDependencies:
     recorder: SeriesRecorder
     metrics: SchedulerMetrics
     clock: Clock
+    tracer: Tracer | None = None
+    """Tracer of scheduling cycles; None: they are not traced."""
 
 
 class SchedulingCycle:
@@ -90,11 +93,28 @@ class SchedulingCycle:
             self._dependencies.queue.done(queued.pod.uid)
             return
         try:
-            await self._schedule(queued)
+            if self._dependencies.tracer is None:
+                await self._schedule(queued)
+            else:
+                await self._trace_scheduling(self._dependencies.tracer, queued)
         except Exception as error:  # one unreadable object must not stop the scheduling of other pods
             self._dependencies.log.flush(str(queued.pod.key))
             self._report_bad_object(queued, error)
             await self._handle_internal_error(queued)
+
+    async def _trace_scheduling(self, tracer: Tracer, queued: QueuedPodInfo) -> None:
+        """Schedule a pod within a span of its own."""
+        pod = queued.pod
+        attributes: dict[str, AttributeValue] = {
+            "k8s.namespace.name": pod.namespace,
+            "k8s.pod.name": pod.name,
+            "k8s.pod.uid": pod.uid,
+            "profile": pod.scheduler_name,
+            "attempts": queued.attempts,
+        }
+        # upstream 1.36: pkg/scheduler/schedule_one.go has a trace of this name, which it logs
+        with within(tracer.start_span("Scheduling", attributes=attributes)):
+            await self._schedule(queued)
 
     async def _handle_internal_error(self, queued: QueuedPodInfo) -> None:
         """Requeue a pod whose cycle failed; if that fails too, drop it until it changes."""
@@ -141,6 +161,8 @@ class SchedulingCycle:
             )
         self._dependencies.log.flush(str(queued.pod.key))
         self._dependencies.metrics.algorithm_seconds.observe(self._dependencies.clock.monotonic() - started)
+        if (span := current_span()) is not None:
+            span.attributes |= _describe_decision(decision)
         match decision:
             case ScheduleResult():
                 await self._assume_and_bind(queued, algorithm, state, decision, started)
@@ -191,7 +213,8 @@ class SchedulingCycle:
             status = framework.run_permit(state, pod, node_name)
         if status.is_success or status.code is Code.WAIT:
             waits = status.code is Code.WAIT
-            dependencies.binding_cycle.start(AssumedPod(queued, pod, node_name, state, framework, started, waits))
+            assumed = AssumedPod(queued, pod, node_name, state, framework, started, waits, span=current_span())
+            dependencies.binding_cycle.start(assumed)
             return
         framework.run_unreserve(state, pod, node_name)
         dependencies.cache.forget_pod(pod.uid)
@@ -206,3 +229,14 @@ class SchedulingCycle:
 
 def _failure_outcome(node_name: str, status: Status) -> FitError | SchedulingError:
     return fit_error_on_node(node_name, status) if status.is_rejected else SchedulingError(status.message)
+
+
+def _describe_decision(decision: ScheduleResult | FitError | SchedulingError) -> dict[str, AttributeValue]:
+    """Return attributes of a span: the node, or why there is none."""
+    match decision:
+        case ScheduleResult():
+            return {"result": "scheduled", "k8s.node.name": decision.node_name}
+        case FitError():
+            return {"result": "unschedulable", "message": decision.message}
+        case _:
+            return {"result": "error", "message": str(decision)}

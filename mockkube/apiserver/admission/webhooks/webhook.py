@@ -16,6 +16,7 @@ from mockkube.apiserver.admission.webhooks.reviews import WebhookResponse, make_
 from mockkube.apiserver.registry.admission import AdmissionAttributes
 from mockkube.apiserver.registry.webhook_calls import WebhookCallError
 from mockkube.lazy_dataclasses import dataclass
+from mockkube.runtime.tracing import child_span
 
 # Default timeout of a webhook call.
 TIMEOUT_SECONDS_DEFAULT: Final = 10
@@ -90,7 +91,8 @@ class AdmissionWebhook:
         seconds = self.raw.get("timeoutSeconds") or TIMEOUT_SECONDS_DEFAULT
         try:
             try:
-                answer = await dependencies.call_webhook(self.raw["clientConfig"], admission_review, seconds)
+                with child_span(f"Call {'mutating' if self.is_mutating else 'validating'} webhook", webhook=self.name):
+                    answer = await dependencies.call_webhook(self.raw["clientConfig"], admission_review, seconds)
             except WebhookCallError as error:
                 raise WebhookCallError(f"failed to call webhook: {error}") from error
             response = parse_response(answer, uid, version, is_mutating=self.is_mutating)

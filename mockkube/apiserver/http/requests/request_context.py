@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs
 
 from aiohttp import web
@@ -26,6 +26,9 @@ from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry.compressible_bytes import CompressibleBytes
 from mockkube.apiserver.registry.options import Query, first_value, parse_bool
 from mockkube.lazy_dataclasses import dataclass
+
+if TYPE_CHECKING:
+    from mockkube.apiserver.http.requests.request_tracing import RequestTrace
 
 BODY_BYTES_MAX: Final = 3 * 1024 * 1024
 # Longest time in which a body must arrive completely.
@@ -55,6 +58,8 @@ class RequestContext:
     """Id of the request in logs, returned in the Audit-Id header of every response."""
     audit_event: AuditEvent | None = None
     """Event of the request in the audit log; None if it is not logged."""
+    trace: "RequestTrace | None" = None
+    """Trace of the request; None without a tracer."""
 
     @property
     def accept(self) -> str:
