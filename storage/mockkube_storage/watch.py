@@ -184,6 +184,10 @@ class Watch:
                 await self._catch_up()
         raise StopAsyncIteration
 
+    def take(self) -> tuple[Event, ...] | None:
+        """Return the next commit if it is here already; None otherwise, which says nothing about the future."""
+        return self._pop_commit() if self._backlog or self._queue else None
+
     async def events(self) -> AsyncGenerator[Event, None]:
         """Yield the events one by one."""
         async for commit in self:

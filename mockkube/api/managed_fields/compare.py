@@ -4,13 +4,21 @@
 
 from collections.abc import Callable
 from dataclasses import field
-from typing import Any
+from typing import Any, NamedTuple
 
 from mockkube.api.managed_fields.field_set import FieldSet, Path, make_field_element
 from mockkube.api.managed_fields.items import make_item_element
 from mockkube.api.managed_fields.reset_fields import FieldFilter
 from mockkube.api.managed_fields.types import ABSENT, Form, ListType, MapType, Type
 from mockkube.lazy_dataclasses import dataclass
+
+
+class ChangedPaths(NamedTuple):
+    """Paths of the fields in which a new value differs from an old one."""
+
+    removed: tuple[Path, ...]
+    modified: tuple[Path, ...]
+    added: tuple[Path, ...]
 
 
 @dataclass(slots=True)
@@ -28,14 +36,26 @@ class Comparison:
 
 def compare(old: Any, new: Any, expected: Type) -> Comparison:
     """Compare two values of a type."""
+    return to_comparison(find_changed_paths(old, new, expected))
+
+
+def find_changed_paths(old: Any, new: Any, expected: Type) -> ChangedPaths:
+    """Return the paths in which two values of a type differ."""
     walk = _Comparer()
     walk.compare(old, new, expected, ())
-    return walk.comparison
+    return ChangedPaths(tuple(walk.removed), tuple(walk.modified), tuple(walk.added))
+
+
+def to_comparison(changed: ChangedPaths) -> Comparison:
+    """Return the changed paths as field sets."""
+    return Comparison(*(FieldSet.from_paths(*paths) for paths in changed))
 
 
 class _Comparer:
     def __init__(self) -> None:
-        self.comparison = Comparison()
+        self.removed: list[Path] = []
+        self.modified: list[Path] = []
+        self.added: list[Path] = []
 
     def compare(self, old: Any, new: Any, expected: Type, path: Path) -> None:
         # hot: per field of every written object; equal parts are skipped without a walk
@@ -53,9 +73,9 @@ class _Comparer:
 
     def _add_presence(self, old: Any, new: Any, path: Path) -> None:
         if old is ABSENT:
-            self.comparison.added.insert(path)
+            self.added.append(path)
         elif new is ABSENT:
-            self.comparison.removed.insert(path)
+            self.removed.append(path)
 
     def _compare_form(self, form: Form, old: Any, new: Any, path: Path) -> bool:
         """Compare in one form; return whether it is a leaf, whose parts are not managed separately."""
@@ -80,7 +100,7 @@ class _Comparer:
         if old is ABSENT or new is ABSENT:
             self._add_presence(old, new, path)
         elif old != new:
-            self.comparison.modified.insert(path)
+            self.modified.append(path)
         return True
 
     def _compare_map(self, form: MapType, old: dict[str, Any], new: dict[str, Any], path: Path) -> None:
@@ -101,15 +121,15 @@ class _Comparer:
             self.compare(_first_or_absent(old), _first_or_absent(new), expected, path)
         elif len(old) >= 2 and len(new) >= 2:
             if old != new:
-                self.comparison.modified.insert(path)
+                self.modified.append(path)
         elif len(old) >= 2:
             if new:
                 self.compare(ABSENT, new[0], expected, path)
-            self.comparison.removed.insert(path)
+            self.removed.append(path)
         else:
             if old:
                 self.compare(old[0], ABSENT, expected, path)
-            self.comparison.added.insert(path)
+            self.added.append(path)
 
 
 def _cast_or_empty(kind: Callable[[], Any], value: Any) -> Any:

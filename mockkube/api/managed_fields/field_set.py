@@ -149,6 +149,10 @@ class FieldSet:
         made._source = {name: one for name, one in fields.items() if name != "."} if as_written else None
         return made
 
+    def copy(self) -> "FieldSet":
+        """Return an equal set that shares nothing with this one."""
+        return FieldSet(set(self.members), {element: child.copy() for element, child in self.children.items()})
+
     def to_fields_v1(self) -> dict[str, Any]:
         """Return the set as `fieldsV1`."""
         if self._source is not None:

@@ -110,14 +110,20 @@ def encode(managed: ManagedFields) -> list[Object]:
     """Encode managedFields: appliers before updaters, then by time."""
     order = sorted(
         managed.sets.items(),
-        key=lambda each: (
+        key=lambda each: sort_key(
             each[0].operation, managed.times.get(each[0], ""), each[0].name, each[1].version, each[0].subresource
         ),
-    )  # fmt: skip
-    return [_encode_entry(manager, versioned_set, managed.times.get(manager)) for manager, versioned_set in order]
+    )
+    return [encode_entry(manager, versioned_set, managed.times.get(manager)) for manager, versioned_set in order]
 
 
-def _encode_entry(manager: ManagerId, versioned_set: VersionedSet, time: str | None) -> Object:
+def sort_key(operation: str, time: str, name: str, version: str, subresource: str) -> tuple[str, ...]:
+    """Return what entries are sorted by."""
+    return operation, time, name, version, subresource
+
+
+def encode_entry(manager: ManagerId, versioned_set: VersionedSet, time: str | None) -> Object:
+    """Encode one entry."""
     entry: Object = {"manager": manager.name} if manager.name else {}
     entry |= {
         "operation": APPLY if versioned_set.is_applied else manager.operation,

@@ -4,7 +4,7 @@
 
 from typing import Any, Protocol
 
-from mockkube.api.managed_fields.compare import Comparison, compare
+from mockkube.api.managed_fields.compare import ChangedPaths, Comparison, compare, to_comparison
 from mockkube.api.managed_fields.errors import ApplyConflict, FieldConflict
 from mockkube.api.managed_fields.field_set import EMPTY, FieldSet, format_path
 from mockkube.api.managed_fields.managers import ManagerId, VersionedSet
@@ -55,12 +55,20 @@ class MergeUpdater:
     # Fields that this resource or subresource writes; it cannot make anyone the manager of others.
     field_filter: FieldFilter
 
-    def update(self, live: TypedValue, new: TypedValue, shares: ManagedSets, manager: ManagerId) -> ManagedSets:
-        """Make the manager the only one of all changed fields."""
+    def update(
+        self,
+        live: TypedValue,
+        new: TypedValue,
+        shares: ManagedSets,
+        manager: ManagerId,
+        changed: ChangedPaths | None = None,
+    ) -> ManagedSets:
+        """Make the manager the only one of all changed fields; `changed`: the paths of these, if they are known."""
         shares = self._reconcile_all(live, shares)
-        shares, comparison = self._resolve_ownership(live, new, shares, manager, force=True)
-        own = shares[manager].fields if manager in shares else EMPTY
-        fields = (own - comparison.removed) | comparison.modified | comparison.added
+        own = None if changed is None else to_comparison(changed).filter_fields(self.field_filter)
+        shares, comparison = self._resolve_ownership(live, new, shares, manager, force=True, own=own)
+        before = shares[manager].fields if manager in shares else EMPTY
+        fields = (before - comparison.removed) | comparison.modified | comparison.added
         shares[manager] = VersionedSet(self.field_filter.filter_fields(fields), new.version)
         return _without_empty(shares)
 
@@ -102,10 +110,20 @@ class MergeUpdater:
         return compare(old.value, now.value, old.type).filter_fields(self.field_filter)
 
     def _resolve_ownership(
-        self, live: TypedValue, new: TypedValue, shares: ManagedSets, manager: ManagerId, *, force: bool
+        self,
+        live: TypedValue,
+        new: TypedValue,
+        shares: ManagedSets,
+        manager: ManagerId,
+        *,
+        force: bool,
+        own: Comparison | None = None,
     ) -> tuple[ManagedSets, Comparison]:
-        """Remove changed fields from the other managers; return the sets and the change in the object's version."""
-        own = self._compare(live, new, new.version)
+        """Remove changed fields from the other managers; return the sets and the change in the object's version.
+
+        `own`: this change, if it is known.
+        """
+        own = own or self._compare(live, new, new.version)
         assert own is not None, "an object can be converted to its own version"
         # Each manager's fields are compared in its own version, as paths may differ between versions.
         comparisons: dict[str, Comparison | None] = {new.version: own}

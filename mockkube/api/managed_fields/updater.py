@@ -6,15 +6,20 @@ result of an apply still has to be decoded and defaulted: fields that the applie
 
 # upstream 1.36: apimachinery/pkg/util/managedfields/internal/fieldmanager.go and what it wraps
 
-from dataclasses import replace
+import weakref
+from collections.abc import Sequence
+from dataclasses import field, replace
 from typing import Final
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.managed_fields import last_applied
+from mockkube.api.managed_fields.compare import ChangedPaths, find_changed_paths
 from mockkube.api.managed_fields.errors import ApplyConflict, InvalidApply, InvalidEntry, TypeMismatch
-from mockkube.api.managed_fields.field_set import FieldSet, format_path
+from mockkube.api.managed_fields.field_set import FieldSet, Path, format_path
+from mockkube.api.managed_fields.known_updates import KNOWN_UPDATES, WRITE_TIME, KnownUpdate, find_key
 from mockkube.api.managed_fields.managers import ManagedFields, ManagerId, cap_update_entries, decode, encode
 from mockkube.api.managed_fields.merge_updater import MergeUpdater, TypedValue
+from mockkube.api.managed_fields.repeated_updates import repeat_update
 from mockkube.api.managed_fields.types import Type
 from mockkube.api.managed_fields.validate import validate_value
 from mockkube.lazy_dataclasses import dataclass
@@ -28,6 +33,7 @@ _UNMANAGED_FIELDS: Final = FieldSet.from_paths(
     ("f:apiVersion",), ("f:kind",), ("f:metadata",), *(("f:metadata", f"f:{name}") for name in _UNMANAGED_METADATA)
 )
 _CURRENT_OPERATION: Final = ManagerId("current-operation", "")
+_KNOWN_PATHS_MAX: Final = 4096
 _BEFORE_FIRST_APPLY: Final = "before-first-apply"
 
 
@@ -51,6 +57,8 @@ class ManagedFieldsUpdater:
     empty_object: ReadOnlyObject
     merge_updater: MergeUpdater
     subresource: str = ""
+    # Paths that were changed before, and whether this resource or subresource writes them.
+    known_paths: dict[Path, bool] = field(default_factory=dict, compare=False, repr=False)
 
     def update(self, live: ReadOnlyObject, new: ReadOnlyObject, write: WriteInfo, *, reset: bool = False) -> Object:
         """Return the new object with its managedFields, after a write other than an apply.
@@ -60,15 +68,16 @@ class ManagedFieldsUpdater:
         # An unchanged object keeps its managers, so the walk over both states is skipped.
         if new == live and not reset:
             return dict(new)
-        managed = self._initial_entries(live, new, reset=reset)
-        live, new = _strip_managed_fields(live), _strip_managed_fields(new)
+        entries = self._unchanged_entries(live, new, reset=reset)
+        old, now = _strip_managed_fields(live), _strip_managed_fields(new)
         try:
-            if managed.sets or not live.get("metadata", {}).get("uid"):
-                managed = self._update_entries(live, new, managed, write)
+            if entries is not None:
+                return _set_entries(now, self._update_from_known(old, now, entries, write))
+            managed = self._initial_entries(live, new, reset=reset)
+            return _set_entries(now, encode(self._update_if_managed(old, now, managed, write)))
         except TypeMismatch:
             # upstream logs that this should not happen, and drops managedFields rather than failing the write.
-            return new
-        return _set_managed_fields(new, managed)
+            return now
 
     def apply(self, live: ReadOnlyObject, applied: Object, write: WriteInfo, *, force: bool = False) -> Object:
         """Return the merged object with its managedFields.
@@ -90,7 +99,52 @@ class ManagedFieldsUpdater:
         merged, managed = self._apply(live, applied, managed, write, force=force)
         if write.manager == last_applied.KUBECTL_MANAGER:
             merged = last_applied.update_annotation(merged, applied)
-        return _set_managed_fields(merged, managed)
+        return _set_entries(merged, encode(managed))
+
+    def _unchanged_entries(
+        self, live: ReadOnlyObject, new: ReadOnlyObject, *, reset: bool
+    ) -> Sequence[ReadOnlyObject] | None:
+        """Return the entries of the live object if there are some, and the client sent no others; else None."""
+        entries: Sequence[ReadOnlyObject] = live.get("metadata", {}).get("managedFields", ())
+        given = () if self.subresource else new.get("metadata", {}).get("managedFields", ())
+        return entries if entries and not reset and (not given or given == entries) else None
+
+    def _update_from_known(
+        self, live: ReadOnlyObject, new: ReadOnlyObject, entries: Sequence[ReadOnlyObject], write: WriteInfo
+    ) -> list[Object]:
+        """Return the entries after an update, from one that was computed before if there is one."""
+        changed = find_changed_paths(live, new, self.type)
+        if not changed.removed and not changed.added and (paths := self._written_paths(changed.modified)):
+            manager = write.manager or "unknown", self.version, self.subresource
+            repeated = repeat_update(entries, manager, paths, self.type, write.time)
+            if repeated is not None:
+                return repeated
+        key = find_key(entries, changed, write.manager, self.version)
+        if key is None:
+            return encode(self._update_if_managed(live, new, _decode_or_empty(entries), write, changed))
+        updater, known = KNOWN_UPDATES.get(key.hashable) or (None, None)
+        if known is None or updater is None or updater() is not self:
+            at_any_time = replace(write, time=WRITE_TIME)
+            managed = self._update_if_managed(live, new, _decode_or_empty(entries), at_any_time, changed)
+            known = KnownUpdate.from_managed_fields(managed, key.managers)
+            KNOWN_UPDATES.put(key.hashable, (weakref.ref(self), known))
+        return known.apply(entries, write.time)
+
+    def _written_paths(self, changed: Sequence[Path]) -> Sequence[Path]:
+        """Return the changed paths that this resource or subresource writes; none if nobody manages one of them."""
+        known, written = self.known_paths, []
+        for path in changed:
+            is_written = known.get(path)
+            if is_written is None:
+                if _UNMANAGED_FIELDS.has(path):
+                    return ()
+                is_written = bool(self.merge_updater.field_filter.filter_fields(FieldSet.from_paths(path)))
+                if len(known) >= _KNOWN_PATHS_MAX:
+                    known.clear()
+                known[path] = is_written
+            if is_written:
+                written.append(path)
+        return written
 
     def _initial_entries(self, live: ReadOnlyObject, new: ReadOnlyObject, *, reset: bool) -> ManagedFields:
         """Return the entries to start from: the client's, if it sent valid ones, else those of the live object."""
@@ -103,11 +157,28 @@ class ManagedFieldsUpdater:
                 return given
         return _decode_or_empty(live.get("metadata", {}).get("managedFields", ()))
 
+    def _update_if_managed(
+        self,
+        live: ReadOnlyObject,
+        new: ReadOnlyObject,
+        managed: ManagedFields,
+        write: WriteInfo,
+        changed: ChangedPaths | None = None,
+    ) -> ManagedFields:
+        """Return the entries after an update; an object that is stored without managers stays without."""
+        is_managed = bool(managed.sets) or not live.get("metadata", {}).get("uid")
+        return self._update_entries(live, new, managed, write, changed) if is_managed else managed
+
     def _update_entries(
-        self, live: ReadOnlyObject, new: ReadOnlyObject, managed: ManagedFields, write: WriteInfo
+        self,
+        live: ReadOnlyObject,
+        new: ReadOnlyObject,
+        managed: ManagedFields,
+        write: WriteInfo,
+        changed: ChangedPaths | None = None,
     ) -> ManagedFields:
         old, now = self._to_typed(live), self._to_typed(new)
-        shares = self.merge_updater.update(old, now, managed.sets, _CURRENT_OPERATION)
+        shares = self.merge_updater.update(old, now, managed.sets, _CURRENT_OPERATION, changed)
         current = shares.pop(_CURRENT_OPERATION, None)
         times = dict(managed.times)
         fields = current.fields - _UNMANAGED_FIELDS if current else None
@@ -189,10 +260,10 @@ def _strip_managed_fields(obj: ReadOnlyObject) -> Object:
     return {**obj, "metadata": {key: value for key, value in metadata.items() if key != "managedFields"}}
 
 
-def _set_managed_fields(obj: Object, managed: ManagedFields) -> Object:
-    if not managed.sets:
+def _set_entries(obj: Object, entries: list[Object]) -> Object:
+    if not entries:
         return obj
-    return {**obj, "metadata": {**(obj.get("metadata") or {}), "managedFields": encode(managed)}}
+    return {**obj, "metadata": {**(obj.get("metadata") or {}), "managedFields": entries}}
 
 
 def _format_kind(obj: ReadOnlyObject) -> str:

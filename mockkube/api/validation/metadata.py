@@ -190,9 +190,39 @@ def validate_field_manager(manager: str, at: str) -> list[FieldError]:
     return found
 
 
+def find_update_errors(
+    new: ReadOnlyObject, old: ReadOnlyObject, check_name: NameCheck, namespaced: bool, *, native: bool
+) -> list[FieldError]:
+    """Return the errors of updated metadata, most of them twice; `native`: the kind requires qualified finalizers."""
+    errors = validate_metadata(new, check_name, namespaced, native=False)
+    # What an update validates besides: all else has just been validated.
+    if not errors and not _validate_change(new["metadata"], old["metadata"], "metadata"):
+        return (
+            validate_native_finalizers(new["metadata"].get("finalizers", ()), "metadata.finalizers") if native else []
+        )
+    # upstream 1.36: rest/update.go validates metadata on its own and against the old one, then each kind's
+    # ValidateUpdate does so again; the errors appear twice.
+    again = validate_native_metadata_update if native else validate_metadata_update
+    return errors + validate_metadata_update(new, old) + again(new, old)
+
+
 def validate_metadata_update(new: ReadOnlyObject, old: ReadOnlyObject, at: str = "metadata") -> list[FieldError]:
     """Validate an update of metadata: identifying fields are immutable, the others valid."""
-    meta, before = new["metadata"], old["metadata"]
+    meta = new["metadata"]
+    found = _validate_change(meta, old["metadata"], at)
+    if "labels" in meta:
+        found += validate_labels(meta["labels"], f"{at}.labels")
+    if "annotations" in meta:
+        found += validate_annotations(meta["annotations"], f"{at}.annotations")
+    if "ownerReferences" in meta:
+        found += validate_owner_references(meta["ownerReferences"], f"{at}.ownerReferences")
+    if "managedFields" in meta:
+        found += validate_managed_fields(meta["managedFields"], f"{at}.managedFields")
+    return found
+
+
+def _validate_change(meta: ReadOnlyObject, before: ReadOnlyObject, at: str) -> list[FieldError]:
+    """Validate what depends on the metadata before the update."""
     found: list[FieldError] = []
     # A new finalizer could keep an object that is being deleted for ever.
     if "deletionTimestamp" in before:
@@ -204,14 +234,6 @@ def validate_metadata_update(new: ReadOnlyObject, old: ReadOnlyObject, at: str =
     for name in _IMMUTABLE_FIELDS:
         if meta.get(name) != before.get(name):
             found.append(invalid(f"{at}.{name}", meta.get(name, _ZERO.get(name)), IMMUTABLE))
-    if "labels" in meta:
-        found += validate_labels(meta["labels"], f"{at}.labels")
-    if "annotations" in meta:
-        found += validate_annotations(meta["annotations"], f"{at}.annotations")
-    if "ownerReferences" in meta:
-        found += validate_owner_references(meta["ownerReferences"], f"{at}.ownerReferences")
-    if "managedFields" in meta:
-        found += validate_managed_fields(meta["managedFields"], f"{at}.managedFields")
     return found
 
 

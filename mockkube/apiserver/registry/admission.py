@@ -71,6 +71,8 @@ class AdmissionPlugin:
     name: str
     # Operations the plugin handles; only these two have an object.
     operations: tuple[Operation, ...] = (Operation.CREATE, Operation.UPDATE)
+    # Groups and plurals of the resources that the plugin handles, with their subresources; all if empty.
+    resources: tuple[tuple[str, str], ...] = ()
 
     def admit(self, request: AdmissionAttributes) -> None:
         """Change the object of the request, or reject it."""

@@ -13,11 +13,7 @@ from mockkube.api import fields, names
 from mockkube.api.errors import ApiError, BadRequest, Conflict, Invalid, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.managed_fields.updater import keep_timestamps
-from mockkube.api.validation.metadata import (
-    validate_metadata,
-    validate_metadata_update,
-    validate_native_metadata_update,
-)
+from mockkube.api.validation.metadata import find_update_errors
 from mockkube.apiserver.registry import allocation_claims, creation, managed_fields
 from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
 from mockkube.apiserver.registry.creation import dry_run_result, find_written, set_namespace
@@ -57,7 +53,7 @@ async def replace(resource: Resource, scope: RequestScope, obj: Object, options:
         await resource.dependencies.watch_cache.wait_until_fresh()
         if resource.get_cached(scope.namespace, scope.name) is None:
             return await _create_on_update(resource, scope, obj, options)
-    return await update(resource, scope, keep_metadata, options)
+    return await update(resource, scope, keep_metadata, options, only_reads=True)
 
 
 def check_identity(resource: Resource, scope: RequestScope, metadata: Object) -> None:
@@ -99,17 +95,19 @@ async def update(
     options: WriteOptions,
     *,
     managers_updated: bool = False,
+    only_reads: bool = False,
 ) -> UpdateResult:
     """Apply a change to the stored object. A resourceVersion in the new object must be the current one.
 
-    `managers_updated`: the change sets managedFields itself, or they are not to be updated.
+    `managers_updated`: the change sets managedFields itself, or they are not to be updated. `only_reads`: the change
+    neither modifies its argument nor returns parts of it.
     """
     dependencies, storage_resource = resource.dependencies, resource.storage_resource
     is_fresh = False
     for _ in range(UPDATE_TRIES_MAX):
         current = await _get_current(resource, scope)
         (cached,) = await resource.convert_all_for_reading((current,))
-        live = _CurrentState(cached, cached.load())
+        live = _CurrentState(cached, cached.load(), is_shared=only_reads and storage_resource is resource)
         changed = partial(_apply_change, resource, scope, live, change, options, managers_updated=managers_updated)
         try:
             new = await resource.run_with_conversions(changed, _work_bytes(scope, cached))
@@ -138,7 +136,7 @@ def _apply_change(
 ) -> Object:
     """Apply the change, update managedFields, and convert the result to the storage version."""
     # Each gets a copy that it may modify, but for the live object in its storage version: decoding it takes 5 µs.
-    new = change(resource.to_served_version(live.cached.load()))
+    new = change(live.obj if live.is_shared else resource.to_served_version(live.cached.load()))
     if not managers_updated:
         is_stored = resource.storage_resource is resource
         old = live.obj if is_stored else resource.to_served_version(live.cached.load())
@@ -168,6 +166,8 @@ class _CurrentState:
 
     cached: CachedObject
     obj: Object
+    # Whether the change gets this very object.
+    is_shared: bool = False
 
 
 async def _try_update(
@@ -271,14 +271,8 @@ def _validate(resource: Resource, scope: RequestScope, new: Object, old: ReadOnl
 
 def _find_errors(resource: Resource, scope: RequestScope, new: Object, old: ReadOnlyObject) -> list[fields.FieldError]:
     context = resource.strategy_context(scope.subresource)
-    # upstream 1.36: rest/update.go validates metadata on its own and against the old one, then each kind's
-    # ValidateUpdate does so again; the errors appear twice.
-    errors = validate_metadata(new, names.check_path_segment, resource.kind.namespaced, native=False)
-    errors += validate_metadata_update(new, old)
-    again = (
-        validate_native_metadata_update if resource.strategy.requires_qualified_finalizers else validate_metadata_update
-    )
-    errors += again(new, old)
+    native = resource.strategy.requires_qualified_finalizers
+    errors = find_update_errors(new, old, names.check_path_segment, resource.kind.namespaced, native=native)
     errors += resource.strategy.validate_update(new, old, context)
     if not errors:
         scope.warn(resource.strategy.warnings_on_update(new, old, context))

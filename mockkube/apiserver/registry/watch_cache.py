@@ -17,6 +17,7 @@ from typing import Final
 
 from mockkube_storage.model import Entry, Event, EventType
 from mockkube_storage.store import Store
+from mockkube_storage.watch import Watch
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.well_formed import is_well_formed
@@ -25,6 +26,7 @@ from mockkube.apiserver.registry.compressible_bytes import CompressibleBytes
 from mockkube.client.bad_objects import BadObjects, reader_name
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.hot_loops import HotLoops
+from mockkube.runtime.steps import yield_to_event_loop
 from mockkube.runtime.waiters import Waiters
 
 REGISTRY_PREFIX: Final = "/registry/"
@@ -34,6 +36,9 @@ SHARED_PREFIX: Final = "/mockkube/"
 HISTORY_MAX: Final = 4096
 # Total size of the objects in these changes, which bounds the memory of collections with large objects.
 HISTORY_BYTES_MAX: Final = 8 * 1024 * 1024
+
+# Size of the changes that callers apply before they let others run: one request may delete thousands of objects.
+_UNYIELDED_BYTES_MAX: Final = 16 * 1024
 
 _NO_LABELS: Final[Mapping[str, str]] = {}
 
@@ -224,6 +229,8 @@ class Collection:
 
     def range(self, prefix: str, start: str = "") -> Sequence[CachedObject]:
         """Return the objects with a key prefix, in key order, from `start` on. Callers must not change the result."""
+        if not self.objects:
+            return ListRange()
         if start:
             return self._slice(max(prefix, start), prefix)
         span = self._ranges.get(prefix)
@@ -237,6 +244,8 @@ class Collection:
 
     def well_formed(self, prefix: str, reader: str) -> Sequence[CachedObject]:
         """Return as `range` the objects whose fields have the types of their kind; report the others."""
+        if not self.objects:
+            return ()
         found = self._sound.get(prefix)
         if found is None:
             found = [one for one in self.range(prefix) if self._check(one, reader)]
@@ -347,6 +356,9 @@ class WatchCache:
         self.on_bytes_written: Callable[[int], None] = lambda count: None
         self._collections: dict[str, Collection] = {}
         self._waiters: Waiters[int] = Waiters()
+        self._watch: Watch | None = None
+        # Size of the changes applied since a caller has waited.
+        self._unyielded_bytes = 0
 
     def collection(self, name: str, decode_entry: EntryDecoder) -> Collection:
         """Return the collection of this name (`core/pods`), created when first requested, before `start`."""
@@ -386,8 +398,12 @@ class WatchCache:
     async def run(self) -> None:
         """Apply the changes of the store until cancelled."""
         async with aclosing(self.store.watch("", after=self.revision)) as watch:
-            async for events in watch:
-                self._apply(events)
+            self._watch = watch
+            try:
+                async for events in watch:
+                    self._apply(events)
+            finally:
+                self._watch = None
 
     def _apply(self, events: Sequence[Event]) -> None:
         for event in events:
@@ -400,8 +416,18 @@ class WatchCache:
 
     async def wait_until_at(self, revision: int) -> None:
         """Return once everything up to this revision has been applied."""
+        # What the store has delivered is applied here, instead of waking the task that does so: most writes wait for
+        # nothing but themselves.
+        while revision > self.revision and self._watch is not None and (events := self._watch.take()) is not None:
+            self._apply(events)
+            self._unyielded_bytes += sum([len(event.entry.value) for event in events])
         if revision > self.revision:
             await self._waiters.wait(revision)
+        elif self._unyielded_bytes >= _UNYIELDED_BYTES_MAX:
+            await yield_to_event_loop()
+        else:
+            return
+        self._unyielded_bytes = 0
 
     async def wait_until_fresh(self) -> int:
         """Wait for everything committed before this call, for a consistent read; return the revision reached."""

@@ -53,7 +53,6 @@ def observe_health(
 ) -> NodeHealth:
     """Return the health of a node after another observation of node and lease."""
     condition = ready_condition(node)
-    renewed = (lease or {}).get("spec", {}).get("renewTime", "")
     # Heartbeats are timed by the controller's own clock when it observes them: clocks of nodes are not trusted.
     if health is None:
         health = NodeHealth(
@@ -61,10 +60,16 @@ def observe_health(
         )
     elif _is_heartbeat(health.ready, condition):
         health = NodeHealth(condition, now.monotonic)
+    observe_lease(health, lease, now.monotonic)
+    return health
+
+
+def observe_lease(health: NodeHealth, lease: ReadOnlyObject | None, now: float) -> None:
+    """Record the heartbeat of a lease, if it was renewed."""
+    renewed = (lease or {}).get("spec", {}).get("renewTime", "")
     # renewTime is always rendered with microseconds in UTC, so strings compare like times.
     if renewed > health.lease_renew_time:
-        health.lease_renew_time, health.probed_at = renewed, now.monotonic
-    return health
+        health.lease_renew_time, health.probed_at = renewed, now
 
 
 def _is_heartbeat(saved: ReadOnlyObject | None, condition: ReadOnlyObject | None) -> bool:

@@ -21,6 +21,7 @@ from mockkube.controllers.nodelifecycle.node_health import (
     NodeHealth,
     is_grace_period_over,
     observe_health,
+    observe_lease,
     ready_condition,
     with_unknown_conditions,
 )
@@ -29,10 +30,22 @@ from mockkube.controllers.nodelifecycle.node_writer import NodeWriter, has_taint
 from mockkube.controllers.nodelifecycle.pods_not_ready import mark_pods_not_ready
 from mockkube.controllers.nodelifecycle.zones import zone_key
 from mockkube.controllers.pods.by_node import pods_by_node
+from mockkube.lazy_dataclasses import dataclass
 
 LEASES: Final = Selection(namespace="kube-node-lease")
 _EXCLUDED: Final = "node.kubernetes.io/exclude-disruption"
 _TRIES_MAX: Final = 5
+
+
+@dataclass(slots=True)
+class _SteadyNode:
+    """Node that was Ready and without our taints; only its lease is read until the node changes or is lost."""
+
+    node: ReadOnlyObject
+    zone: str
+    health: NodeHealth
+    lease_key: Key
+    lease: ReadOnlyObject | None = None
 
 
 class NodeHealthMonitor(Controller):
@@ -49,6 +62,8 @@ class NodeHealthMonitor(Controller):
         self._health_map, self._options = health_map, dependencies.options.nodes
         self._writer = NodeWriter(self.client, self.clock)
         self._known_nodes: dict[str, ReadOnlyObject] = {}
+        # Most nodes in most passes: a pass over thousands of nodes every few seconds has to be cheap.
+        self._steady_nodes: dict[str, _SteadyNode] = {}
         # Nodes with pods that could not be marked not ready yet.
         self._nodes_to_retry: set[str] = set()
         self.work_queue.add(RESYNC)
@@ -59,7 +74,11 @@ class NodeHealthMonitor(Controller):
         await self._classify_nodes(nodes)
         ready: dict[str, list[bool]] = {}
         for node in nodes:
-            await self._monitor_node(node, ready)
+            steady = self._steady_nodes.get(node["metadata"]["name"])
+            if steady is not None and steady.node is node and self._is_alive(steady):
+                ready.setdefault(steady.zone, []).append(True)
+            else:
+                await self._monitor_node(node, ready)
         # Zones are judged after all nodes, since a zone's state depends on each of its nodes.
         if ready and self._health_map.handle_disruption(ready, self.clock.monotonic()):
             for node in nodes:
@@ -70,6 +89,9 @@ class NodeHealthMonitor(Controller):
         """Record added and deleted nodes, and add zones of new ones."""
         present = {node["metadata"]["name"]: node for node in nodes}
         for name, node in present.items():
+            steady = self._steady_nodes.get(name)
+            if steady is not None and steady.node is node:
+                continue
             self._health_map.add_zone(node)
             if name not in self._known_nodes:
                 self._record_event(node, "RegisteredNode", f"Registered Node {name} in Controller")
@@ -78,15 +100,25 @@ class NodeHealthMonitor(Controller):
             if name not in present:
                 self._record_event(node, "RemovingNode", f"Removing Node {name} from Controller")
                 self._health_map.health.pop(name, None)
+                self._steady_nodes.pop(name, None)
                 self._nodes_to_retry.discard(name)
         self._known_nodes = present
 
     def _record_event(self, node: ReadOnlyObject, reason: str, message: str) -> None:
         self.events.record(_node_reference(node), "Normal", reason, f"Node {node['metadata']['name']} event: {message}")
 
+    def _is_alive(self, steady: _SteadyNode) -> bool:  # hot: per node and pass
+        """Observe the lease of a node; return whether its grace period is not over."""
+        now, lease = self.clock.monotonic(), self.leases.get(steady.lease_key)
+        if lease is not steady.lease:
+            observe_lease(steady.health, lease, now)
+            steady.lease = lease
+        return now <= steady.health.probed_at + self._options.monitor_grace_seconds
+
     async def _monitor_node(self, node: ReadOnlyObject, ready: dict[str, list[bool]]) -> None:
         """Update health, taints and pods of one node, and note its readiness by zone."""
-        name = node["metadata"]["name"]
+        name, listed = node["metadata"]["name"], node
+        self._steady_nodes.pop(name, None)
         observed = "Unknown" if (before := ready_condition(node)) is None else before["status"]
         try:
             node, observed = await self._update_health_with_retries(node)
@@ -95,7 +127,8 @@ class NodeHealthMonitor(Controller):
             return
         condition = ready_condition(node)
         # Nodes with this label come and go as they like, and do not count for the disruption of a zone.
-        if _EXCLUDED not in node["metadata"].get("labels", {}):
+        is_counted = _EXCLUDED not in node["metadata"].get("labels", {})
+        if is_counted:
             is_ready = condition is not None and condition["status"] == "True"
             ready.setdefault(zone_key(node), []).append(is_ready)
         if condition is not None:
@@ -103,6 +136,14 @@ class NodeHealthMonitor(Controller):
             if not await self._mark_pods_not_ready(node, observed, condition["status"]):
                 return
         self._nodes_to_retry.discard(name)
+        if node is listed and is_counted and condition is not None and condition["status"] == "True":
+            self._note_steady_node(name, node)
+
+    def _note_steady_node(self, name: str, node: ReadOnlyObject) -> None:
+        taints = node["spec"].get("taints", ())
+        if not has_taint(taints, UNREACHABLE) and not has_taint(taints, NOT_READY):
+            health, lease_key = self._health_map.health[name], Key(LEASES.namespace, name)
+            self._steady_nodes[name] = _SteadyNode(node, zone_key(node), health, lease_key)
 
     async def _update_health_with_retries(self, node: ReadOnlyObject) -> tuple[ReadOnlyObject, str]:
         """Return the node after its health was updated, and the status of its Ready condition before."""

@@ -16,6 +16,7 @@ class AlwaysPullImages(AdmissionPlugin):
 
     # upstream 1.36: plugin/pkg/admission/alwayspullimages/admission.go
     name = "AlwaysPullImages"
+    resources = (("", "pods"),)
 
     def admit(self, request: AdmissionAttributes) -> None:
         """Set the pull policies."""

@@ -26,6 +26,7 @@ class CertificateApproval(AdmissionPlugin):
 
     name = "CertificateApproval"
     operations = (Operation.UPDATE,)
+    resources = ((GROUP, _REQUESTS),)
 
     def validate(self, request: AdmissionAttributes) -> None:
         """Check approvals and denials."""
@@ -43,6 +44,7 @@ class CertificateSigning(AdmissionPlugin):
 
     name = "CertificateSigning"
     operations = (Operation.UPDATE,)
+    resources = ((GROUP, _REQUESTS),)
 
     def validate(self, request: AdmissionAttributes) -> None:
         """Check changes of the certificate or the conditions."""
@@ -62,6 +64,7 @@ class CertificateSubjectRestriction(AdmissionPlugin):
 
     name = "CertificateSubjectRestriction"
     operations = (Operation.CREATE,)
+    resources = ((GROUP, _REQUESTS),)
 
     def validate(self, request: AdmissionAttributes) -> None:
         """Check new requests to the signer of client certificates."""
@@ -85,6 +88,7 @@ class ClusterTrustBundleAttest(AdmissionPlugin):
     """Requires the permission to attest for the signer of a trust bundle."""
 
     name = "ClusterTrustBundleAttest"
+    resources = ((GROUP, "clustertrustbundles"),)
 
     def validate(self, request: AdmissionAttributes) -> None:
         """Check new bundles, and updates that change more than metadata for the garbage collector."""

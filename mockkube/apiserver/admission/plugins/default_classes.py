@@ -18,6 +18,7 @@ class DefaultStorageClass(AdmissionPlugin):
 
     # upstream 1.36: plugin/pkg/admission/storage/storageclass/setdefault/admission.go
     name = "DefaultStorageClass"
+    resources = (("", "persistentvolumeclaims"),)
 
     def admit(self, request: AdmissionAttributes) -> None:
         """Complete a new claim; the class "" means that it wants none."""
@@ -36,6 +37,7 @@ class DefaultIngressClass(AdmissionPlugin):
 
     # upstream 1.36: plugin/pkg/admission/network/defaultingressclass/admission.go
     name = "DefaultIngressClass"
+    resources = (("networking.k8s.io", "ingresses"),)
 
     def admit(self, request: AdmissionAttributes) -> None:
         """Complete a new ingress."""

@@ -15,6 +15,7 @@ class DefaultTolerationSeconds(AdmissionPlugin):
 
     # upstream 1.36: plugin/pkg/admission/defaulttolerationseconds/admission.go
     name = "DefaultTolerationSeconds"
+    resources = (("", "pods"),)
 
     def __init__(
         self,

@@ -9,6 +9,7 @@ class DenyServiceExternalIPs(AdmissionPlugin):
 
     # upstream 1.36: plugin/pkg/admission/network/denyserviceexternalips/admission.go
     name = "DenyServiceExternalIPs"
+    resources = (("", "services"),)
 
     def validate(self, request: AdmissionAttributes) -> None:
         """Compare the external IPs with those of the old service."""

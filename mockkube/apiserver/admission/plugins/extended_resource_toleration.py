@@ -10,6 +10,7 @@ class ExtendedResourceToleration(AdmissionPlugin):
 
     # upstream 1.36: plugin/pkg/admission/extendedresourcetoleration/admission.go
     name = "ExtendedResourceToleration"
+    resources = (("", "pods"),)
 
     def admit(self, request: AdmissionAttributes) -> None:
         """Add the tolerations that a pod lacks."""

@@ -13,6 +13,7 @@ class LimitPodHardAntiAffinityTopology(AdmissionPlugin):
 
     # upstream 1.36: plugin/pkg/admission/antiaffinity/admission.go
     name = "LimitPodHardAntiAffinityTopology"
+    resources = (("", "pods"),)
 
     def validate(self, request: AdmissionAttributes) -> None:
         """Check the required anti-affinity terms of a pod."""

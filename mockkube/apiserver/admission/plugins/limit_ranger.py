@@ -27,6 +27,7 @@ class LimitRanger(AdmissionPlugin):
 
     # upstream 1.36: plugin/pkg/admission/limitranger/admission.go
     name = "LimitRanger"
+    resources = (("", "pods"), ("", "persistentvolumeclaims"))
 
     def admit(self, request: AdmissionAttributes) -> None:
         """Set the defaults of each limit range on the containers of a pod."""

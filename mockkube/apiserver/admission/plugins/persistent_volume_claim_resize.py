@@ -12,6 +12,7 @@ class PersistentVolumeClaimResize(AdmissionPlugin):
 
     # upstream 1.36: plugin/pkg/admission/storage/persistentvolume/resize/admission.go
     name = "PersistentVolumeClaimResize"
+    resources = (("", "persistentvolumeclaims"),)
 
     def validate(self, request: AdmissionAttributes) -> None:
         """Check updates that request more storage."""

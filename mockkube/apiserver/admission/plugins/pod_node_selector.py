@@ -15,6 +15,7 @@ class PodNodeSelector(AdmissionPlugin):
 
     # upstream 1.36: plugin/pkg/admission/podnodeselector/admission.go
     name = "PodNodeSelector"
+    resources = (("", "pods"),)
 
     def admit(self, request: AdmissionAttributes) -> None:
         """Merge the selectors; reject a pod whose own selector conflicts."""

@@ -19,6 +19,7 @@ class PodResizeValidator(AdmissionPlugin):
     # upstream 1.36: plugin/pkg/admission/podresize/admission.go
     name = "PodResizeValidator"
     operations = (Operation.UPDATE,)
+    resources = (("", "pods"),)
 
     def validate(self, request: AdmissionAttributes) -> None:
         """Compare the requests of a resized pod with its node."""

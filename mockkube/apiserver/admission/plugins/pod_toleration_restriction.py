@@ -19,6 +19,7 @@ class PodTolerationRestriction(AdmissionPlugin):
 
     # upstream 1.36: plugin/pkg/admission/podtolerationrestriction/admission.go
     name = "PodTolerationRestriction"
+    resources = (("", "pods"),)
 
     def admit(self, request: AdmissionAttributes) -> None:
         """Complete the tolerations of a pod, then check them."""

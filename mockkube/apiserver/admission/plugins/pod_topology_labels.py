@@ -12,6 +12,7 @@ class PodTopologyLabels(AdmissionPlugin):
 
     # upstream 1.36: plugin/pkg/admission/podtopologylabels/admission.go
     name = "PodTopologyLabels"
+    resources = (("", "pods"),)
 
     def admit(self, request: AdmissionAttributes) -> None:
         """Label the pod; a missing node has no labels."""

@@ -26,6 +26,7 @@ class Priority(AdmissionPlugin):
 
     # upstream 1.36: plugin/pkg/admission/priority/admission.go
     name = "Priority"
+    resources = (("", "pods"), ("scheduling.k8s.io", "priorityclasses"))
 
     def admit(self, request: AdmissionAttributes) -> None:
         """Set priority and preemption policy of a new pod; keep them in an update."""

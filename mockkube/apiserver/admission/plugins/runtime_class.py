@@ -14,6 +14,7 @@ class RuntimeClass(AdmissionPlugin):
 
     # upstream 1.36: plugin/pkg/admission/runtimeclass/admission.go
     name = "RuntimeClass"
+    resources = (("", "pods"),)
 
     def admit(self, request: AdmissionAttributes) -> None:
         """Complete a new pod."""

@@ -24,6 +24,7 @@ class ServiceAccount(AdmissionPlugin):
 
     # upstream 1.36: plugin/pkg/admission/serviceaccount/admission.go
     name = "ServiceAccount"
+    resources = (("", "pods"),)
 
     def admit(self, request: AdmissionAttributes) -> None:
         """Complete a new pod; a mirror pod is only validated."""

@@ -16,6 +16,7 @@ class StorageObjectInUseProtection(AdmissionPlugin):
 
     # upstream 1.36: plugin/pkg/admission/storage/storageobjectinuseprotection/admission.go
     name = "StorageObjectInUseProtection"
+    resources = tuple(_FINALIZERS)
 
     def admit(self, request: AdmissionAttributes) -> None:
         """Add the finalizer to a new object."""

@@ -12,6 +12,7 @@ class TaintNodesByCondition(AdmissionPlugin):
 
     # upstream 1.36: plugin/pkg/admission/nodetaint/admission.go
     name = "TaintNodesByCondition"
+    resources = (("", "nodes"),)
 
     def admit(self, request: AdmissionAttributes) -> None:
         """Taint a new node; the node lifecycle controller removes the taint."""
