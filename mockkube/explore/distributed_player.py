@@ -23,6 +23,8 @@ class DistributedPlayer:
     A task is one path: it takes a few hundred milliseconds, and the way there and back a few.
     """
 
+    continues_paths = False
+
     def __init__(self, plan: RolloutPlan, pool: DaskPool) -> None:
         self._plan, self._pool = plan, pool
         # Actions of a plan name files relative to the working directory.
@@ -31,6 +33,10 @@ class DistributedPlayer:
     def __call__(self, paths: Sequence[Moves]) -> Iterator[PlayedPath]:
         """Yield the result of each path, in their order."""
         return self._play(play_path_in_loop, paths)
+
+    def play_from_start(self, paths: Sequence[Moves]) -> Iterator[PlayedPath]:
+        """Yield the result of each path, in their order."""
+        return self(paths)
 
     def measure_rates(self, loops: Sequence[HotLoopPath]) -> Iterator[HotLoopRate]:
         """Yield the rate of each hot loop, in their order."""

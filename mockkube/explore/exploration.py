@@ -26,8 +26,15 @@ from mockkube.lazy_dataclasses import dataclass
 class Players(Protocol):
     """Plays paths and hot loops, each on a cluster of its own."""
 
+    # Whether it continues a path of the last call without playing it again.
+    continues_paths: bool
+
     def __call__(self, paths: Sequence[Moves]) -> Iterator[PlayedPath]:
         """Yield the result of each path."""
+        ...
+
+    def play_from_start(self, paths: Sequence[Moves]) -> Iterator[PlayedPath]:
+        """Yield the result of each path, played from start to end."""
         ...
 
     def measure_rates(self, loops: Sequence[HotLoopPath]) -> Iterator[HotLoopRate]:
@@ -201,7 +208,7 @@ def explore_plan(
 ) -> Exploration:
     """Explore a plan and return the result; `checks` paths are played once more, from start to end."""
     paths = list(list_paths(plan))
-    known = explore_paths([path.moves for path in paths], play, on_progress)
+    known = explore_paths([path.moves for path in paths], play, on_progress, continues_paths=play.continues_paths)
     results = [(path, _results_of(known, path)) for path in paths]
     rates = sorted(play.measure_rates(list(_find_hot_loops(plan, results))), key=lambda one: -one.per_minute())
     found = Exploration(
@@ -220,9 +227,8 @@ def explore_plan(
     )
     if not checks:
         return found
-    return replace(
-        found, checked=check_paths(known, [path.moves for path in paths], play, count=checks, seed=plan.seed)
-    )
+    moves = [path.moves for path in paths]
+    return replace(found, checked=check_paths(known, moves, play.play_from_start, count=checks, seed=plan.seed))
 
 
 def _find_never_accepted(results: Collection[MoveResult]) -> Mapping[str, str]:

@@ -86,12 +86,17 @@ async def measure_rate(plan: RolloutPlan, loop: HotLoopPath) -> HotLoopRate:
     async with PathRunner(plan) as runner:
         for move in loop.moves:
             await runner.make_move(move)
-        trace, clock = runner.cluster.trace.steps, runner.cluster.clock
-        first, began = len(trace), clock.monotonic()
-        # The chooser would cut the loop off again as soon as it is recognized.
-        runner.allow_hot_loops()
-        await runner.pass_time(WINDOW_SECONDS)
-        created = count_created_pods(trace[first:], runner.intent, began, WINDOW_SECONDS)
+        return await measure_rate_after(runner, loop)
+
+
+async def measure_rate_after(runner: PathRunner, loop: HotLoopPath) -> HotLoopRate:
+    """Let the loop run for a window on a cluster that has made its moves."""
+    trace, clock = runner.cluster.trace.steps, runner.cluster.clock
+    first, began = len(trace), clock.monotonic()
+    # The chooser would cut the loop off again as soon as it is recognized.
+    runner.allow_hot_loops()
+    await runner.pass_time(WINDOW_SECONDS)
+    created = count_created_pods(trace[first:], runner.intent, began, WINDOW_SECONDS)
     return HotLoopRate(loop, began, WINDOW_SECONDS, tuple(created))
 
 

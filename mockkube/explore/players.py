@@ -1,29 +1,35 @@
 """Play paths, in this process or in parallel processes."""
 
 import asyncio
-import logging
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
+from collections import deque
+from collections.abc import Iterator, Sequence
 from multiprocessing import get_context
-from typing import Final, TypeVar
+from multiprocessing.connection import Connection, wait
+from multiprocessing.reduction import send_handle
+from typing import Any, Final, Self
 
 from mockkube.cluster.configuration.errors import StartError
-from mockkube.explore.hot_loop_rates import HotLoopPath, HotLoopRate, measure_rate
+from mockkube.explore.held_cluster import Continuation, ContinuationResult, Work, hold_new_cluster
+from mockkube.explore.hot_loop_rates import HotLoopPath, HotLoopRate, measure_rate, measure_rate_after
 from mockkube.explore.path_runner import play_path
 from mockkube.explore.plans.orders import Moves
 from mockkube.explore.plans.plan import RolloutPlan
-from mockkube.explore.search import PlayedPath
+from mockkube.explore.search import MoveResult, PlayedPath, State
+from mockkube.lazy_dataclasses import dataclass
 
-Given = TypeVar("Given")
-Result = TypeVar("Result")
-
-# The plan of this worker process.
-_PLAN: Final[list[RolloutPlan]] = []
+# Clusters kept at a time: about 40 MB each, for a plan with three workloads. Further paths of a round are played again
+# from the start when they go on.
+HELD_MAX: Final = 24
+# How often a path is played whose process has been killed.
+_TRIES_MAX: Final = 3
+_END_SECONDS_MAX: Final = 5.0
+_DIED: Final = "processes that played paths have died: is there enough memory? Explore with fewer --workers"
 
 
 class SequentialPlayer:
-    """Plays paths one after the other."""
+    """Plays paths one after the other, in this process."""
+
+    continues_paths = False
 
     def __init__(self, plan: RolloutPlan) -> None:
         self._plan = plan
@@ -33,51 +39,179 @@ class SequentialPlayer:
         for moves in paths:
             yield play_path_in_loop(self._plan, moves)
 
+    def play_from_start(self, paths: Sequence[Moves]) -> Iterator[PlayedPath]:
+        """Yield the result of each path."""
+        return self(paths)
+
     def measure_rates(self, loops: Sequence[HotLoopPath]) -> Iterator[HotLoopRate]:
         """Yield the rate of each hot loop."""
         for one in loops:
             yield measure_rate_in_loop(self._plan, one)
 
 
+@dataclass(slots=True)
+class _HeldPath:
+    """A played path, and the process that holds its cluster."""
+
+    connection: Connection
+    start: State = ""
+    results: tuple[MoveResult, ...] = ()
+
+
+@dataclass(slots=True)
+class _Task:
+    """A path to play."""
+
+    index: int
+    moves: Moves
+    work: Work | None = None
+    tries: int = 0
+    # The path that it continues.
+    origin: Moves = ()
+    # Results of the origin.
+    known: tuple[MoveResult, ...] = ()
+
+
 class ParallelPlayer:
-    """Plays paths in parallel processes; a context manager."""
+    """Plays paths in parallel processes; a context manager.
+
+    A process holds the cluster after each path of the last round, so a path that continues one of them only costs the
+    moves after it.
+    """
+
+    continues_paths = True
 
     def __init__(self, plan: RolloutPlan, workers: int) -> None:
+        self._plan, self._workers = plan, workers
+        # By the moves made; the one without moves stays.
+        self._held: dict[Moves, _HeldPath] = {}
         fresh = get_context("spawn")  # what a process has opened and started is not inherited
-        self._pool = ProcessPoolExecutor(workers, mp_context=fresh, initializer=_initialize_process, initargs=(plan,))
+        ours, theirs = fresh.Pipe()
+        self._process = fresh.Process(target=hold_new_cluster, args=(plan, theirs), daemon=True)
+        self._first: Final = (ours, theirs)
 
-    def __enter__(self) -> "ParallelPlayer":
+    def __enter__(self) -> Self:
+        self._process.start()
+        self._first[1].close()
         return self
 
     def __exit__(self, *exc_info: object) -> None:
-        self._pool.shutdown(wait=True, cancel_futures=True)
+        self._end_processes(frozenset())
+        self._first[0].close()
+        self._process.join(_END_SECONDS_MAX)
+        if self._process.is_alive():
+            self._process.kill()
 
     def __call__(self, paths: Sequence[Moves]) -> Iterator[PlayedPath]:
         """Yield the result of each path, in their order: what is learned must not depend on which process is faster."""
-        yield from self._map(_play_path, paths)
+        earlier = frozenset(self._held)
+        for task, result in self._run([_Task(index, moves) for index, moves in enumerate(paths)]):
+            yield PlayedPath(task.moves, result.start, task.known + result.results, len(task.known))
+        self._end_processes(frozenset(self._held) - earlier)
+
+    def play_from_start(self, paths: Sequence[Moves]) -> Iterator[PlayedPath]:
+        """Yield the result of each path, played from start to end."""
+        self._end_processes(frozenset({()}))
+        yield from self(paths)
 
     def measure_rates(self, loops: Sequence[HotLoopPath]) -> Iterator[HotLoopRate]:
         """Yield the rate of each hot loop, in their order."""
-        yield from self._map(_measure_rate, loops)
+        self._end_processes(frozenset({()}))
+        tasks = [_Task(index, one.moves, (measure_rate_after, (one,))) for index, one in enumerate(loops)]
+        for _, result in self._run(tasks):
+            yield result.value
 
-    def _map(self, play: Callable[[Given], Result], given: Sequence[Given]) -> Iterator[Result]:
+    def _run(self, tasks: Sequence[_Task]) -> Iterator[tuple[_Task, ContinuationResult]]:
+        """Yield each task with its result, in their order, and hold the clusters of the first ones."""
+        waiting = deque(tasks)
+        running: dict[Connection, _Task] = {}
+        results: dict[int, ContinuationResult] = {}
         try:
-            yield from self._pool.map(play, given)
-        except BrokenProcessPool:
-            raise StartError("a process that played paths has died: explore with --workers 1 to see why") from None
+            for task in tasks:
+                while task.index not in results:
+                    while waiting and len(running) < self._workers:
+                        next_task = waiting.popleft()
+                        running[self._start(next_task)] = next_task
+                    for connection in wait(list(running)):
+                        assert isinstance(connection, Connection)
+                        done = running.pop(connection)
+                        result = _receive(connection)
+                        if result is None:
+                            waiting.appendleft(_retry(done))
+                            connection.close()
+                        else:
+                            results[done.index] = result
+                            self._keep(done, connection, result)
+                yield task, results.pop(task.index)
+        finally:
+            for connection in running:
+                connection.close()
+
+    def _start(self, task: _Task) -> Connection:
+        """Send a task to the process with the longest beginning of its path; return the connection to the copy."""
+        while True:
+            lengths = range(len(task.moves), 0, -1) if task.tries == 0 else ()
+            task.origin = next((task.moves[:n] for n in lengths if task.moves[:n] in self._held), ())
+            held = self._held.get(task.origin) or self._hold_first()
+            task.known = held.results
+            ours, theirs = get_context("spawn").Pipe()
+            try:
+                held.connection.send(Continuation(task.moves[len(task.origin) :], task.work))
+                send_handle(held.connection, theirs.fileno(), None)
+            except OSError:
+                if not task.origin:
+                    raise StartError(_DIED) from None
+                self._held.pop(task.origin).connection.close()
+            else:
+                return ours
+            finally:
+                theirs.close()
+
+    def _hold_first(self) -> _HeldPath:
+        """Return the cluster without moves, when it has started."""
+        connection = self._first[0]
+        result = _receive(connection)
+        if result is None:
+            raise StartError(_DIED)
+        _raise_error(result)
+        self._held[()] = _HeldPath(connection, result.start)
+        return self._held[()]
+
+    def _keep(self, task: _Task, connection: Connection, result: ContinuationResult) -> None:
+        """Hold the cluster of a path that has been played."""
+        if result.error is not None or task.work is not None or len(self._held) > HELD_MAX or task.moves in self._held:
+            connection.close()
+        else:
+            self._held[task.moves] = _HeldPath(connection, result.start, task.known + result.results)
+        _raise_error(result)
+
+    def _end_processes(self, keep: frozenset[Moves]) -> None:
+        """End the processes that hold other paths."""
+        for moves in self._held.keys() - keep - {()}:
+            self._held.pop(moves).connection.close()
 
 
-def _initialize_process(plan: RolloutPlan) -> None:
-    logging.disable(logging.ERROR)
-    _PLAN[:] = [plan]
+def _receive(connection: Connection) -> ContinuationResult | None:
+    """Return the report of a process; None if it has died."""
+    try:
+        result: Any = connection.recv()
+    except (EOFError, OSError):
+        return None
+    assert isinstance(result, ContinuationResult)
+    return result
 
 
-def _play_path(moves: Moves) -> PlayedPath:
-    return play_path_in_loop(_PLAN[0], moves)
+def _raise_error(result: ContinuationResult) -> None:
+    if result.error is not None:
+        raise result.error
 
 
-def _measure_rate(one: HotLoopPath) -> HotLoopRate:
-    return measure_rate_in_loop(_PLAN[0], one)
+def _retry(task: _Task) -> _Task:
+    """Return a task whose process has died, to be played from the start."""
+    task.tries += 1
+    if task.tries == _TRIES_MAX:
+        raise StartError(_DIED)
+    return task
 
 
 def play_path_in_loop(plan: RolloutPlan, moves: Moves) -> PlayedPath:

@@ -6,7 +6,6 @@ unknown pair of both; only paths with such a pair are played, and all others are
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from itertools import islice
 from typing import Final
 
 from mockkube.explore.harm import Harm
@@ -17,6 +16,9 @@ from mockkube.lazy_dataclasses import dataclass
 # any number of workers, so that results do not depend on it. Rounds of 6 and of 24 play the same 27 paths for the plans
 # of 600 paths that ship; with 24, 16 workers need half the time.
 BATCH_MAX: Final = 24
+
+# Of the moves after states that two paths have reached, one in so many is verified in each round.
+VERIFIED_EVERY: Final = 4
 
 # Identity of a cluster's state: everything that decides what happens next.
 State = str
@@ -62,6 +64,17 @@ class MoveResult:
     refused: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
+@dataclass(frozen=True, slots=True)
+class PlayedPath:
+    """A path as it was played on a cluster."""
+
+    moves: Moves
+    start: State
+    results: tuple[MoveResult, ...]
+    # Number of its first moves that were not played again.
+    continued_at: int = 0
+
+
 @dataclass(slots=True)
 class KnownMoves:
     """Known moves of a plan."""
@@ -74,6 +87,10 @@ class KnownMoves:
     mismatches: list[tuple[State, Move]] = field(default_factory=list)
     # Number of mismatches with other broken invariants.
     verdict_mismatches: int = 0
+    # The path on which each state was reached first.
+    paths: dict[State, Moves] = field(default_factory=dict)
+    # Of some states, a second path to it.
+    second_paths: dict[State, Moves] = field(default_factory=dict)
 
     def results_along(self, moves: Moves) -> Sequence[MoveResult] | None:
         """Return the results of the moves one after the other; None if one is unknown."""
@@ -86,20 +103,11 @@ class KnownMoves:
             state = result.state
         return results
 
-    def find_first_unknown(self, moves: Moves) -> tuple[State, int]:
-        """Return the state after the known moves, and their number."""
-        state = self.start
-        for index, move in enumerate(moves):
-            result = self.results.get((state, move))
-            if result is None:
-                return state, index
-            state = result.state
-        return state, len(moves)
-
-    def add_path(self, moves: Moves, start: State, results: Sequence[MoveResult]) -> None:
+    def add_path(self, played: PlayedPath) -> None:
         """Add the results of a played path."""
-        state = self.start = start
-        for move, result in zip(moves, results, strict=True):
+        state = self.start = played.start
+        self.paths.setdefault(state, ())
+        for index, (move, result) in enumerate(zip(played.moves, played.results, strict=True)):
             known = self.results.setdefault((state, move), result)
             if known != result:
                 self.mismatches.append((state, move))
@@ -107,7 +115,13 @@ class KnownMoves:
             # Continue from the state recorded first, so that paths with the same moves stay comparable after a
             # surprise.
             state = known.state
-        self.played += len(results)
+            self._add_path_to(state, played.moves[: index + 1])
+        self.played += len(played.results) - played.continued_at
+
+    def _add_path_to(self, state: State, moves: Moves) -> None:
+        first = self.paths.setdefault(state, moves)
+        if first != moves:
+            self.second_paths.setdefault(state, moves)
 
     @property
     def states(self) -> int:
@@ -119,32 +133,76 @@ def _broken_invariants(result: MoveResult) -> set[str]:
     return {one.invariant for one in result.breaks}
 
 
-@dataclass(frozen=True, slots=True)
-class PlayedPath:
-    """A path as it was played on a cluster."""
-
-    moves: Moves
-    start: State
-    results: tuple[MoveResult, ...]
-
-
 # Plays paths on clusters of their own, all of them, in any order.
 PlayPaths = Callable[[Sequence[Moves]], Iterable[PlayedPath]]
 
 
+@dataclass(slots=True)
+class _UnknownPath:
+    """A path, and how much of it is known."""
+
+    number: int
+    moves: Moves
+    # State after the known moves, and their number.
+    state: State = ""
+    known: int = 0
+
+    @property
+    def next_move(self) -> tuple[State, Move]:
+        """The first unknown move, and the state before it."""
+        return self.state, self.moves[self.known]
+
+
+class _UnknownPaths:
+    """Paths that are not known yet, by their first unknown move."""
+
+    def __init__(self, paths: Iterable[Moves]) -> None:
+        self._new = [_UnknownPath(number, moves) for number, moves in enumerate(paths)]
+        self._by_move: dict[tuple[State, Move], list[_UnknownPath]] = {}
+
+    def __len__(self) -> int:
+        return len(self._new) + sum(map(len, self._by_move.values()))
+
+    def update(self, known: KnownMoves) -> None:
+        """Skip what has become known."""
+        for path in self._new:
+            path.state = known.start
+        changed, self._new = self._new, []
+        for key in [key for key in self._by_move if key in known.results]:
+            changed += self._by_move.pop(key)
+        for path in changed:
+            while path.known < len(path.moves) and (result := known.results.get(path.next_move)) is not None:
+                path.state, path.known = result.state, path.known + 1
+            if path.known < len(path.moves):
+                self._by_move.setdefault(path.next_move, []).append(path)
+
+    def list_first(self) -> Sequence[_UnknownPath]:
+        """Return the first path for each first unknown move; those with the fewest known moves first."""
+        first = [min(paths, key=lambda one: one.number) for paths in self._by_move.values()]
+        return sorted(first, key=lambda one: (one.known, one.number))
+
+
 def explore_paths(
-    paths: Sequence[Moves], play: PlayPaths, on_progress: Callable[[int], None] = lambda left: None
+    paths: Sequence[Moves],
+    play: PlayPaths,
+    on_progress: Callable[[int], None] = lambda left: None,
+    *,
+    continues_paths: bool = False,
 ) -> KnownMoves:
-    """Play until every path is known; `on_progress` is called with the number of paths that are not."""
+    """Play until every path is known; `on_progress` is called with the number of paths that are not.
+
+    With `continues_paths`, `play` continues a path that it has played in the round before without playing it again.
+    """
     known = KnownMoves()
-    unknown: Sequence[Moves] = list(dict.fromkeys(paths))
-    batch = list(_covering_paths(unknown))
+    distinct = list(dict.fromkeys(paths))
+    unknown = _UnknownPaths(distinct)
+    batch = [()] if continues_paths else list(_covering_paths(distinct))
     while batch:
         for played_path in play(batch):
-            known.add_path(played_path.moves, played_path.start, played_path.results)
-            unknown = [moves for moves in unknown if known.find_first_unknown(moves)[1] < len(moves)]
+            known.add_path(played_path)
+            unknown.update(known)
             on_progress(len(unknown))
-        batch = list(islice(_frontier_paths(known, unknown), BATCH_MAX))
+        batch = _list_next_moves(known, unknown) if continues_paths else _list_next_paths(unknown)
     return known
 
 
@@ -159,11 +217,18 @@ def _covering_paths(paths: Sequence[Moves]) -> Iterator[Moves]:
         yield best
 
 
-def _frontier_paths(known: KnownMoves, paths: Iterable[Moves]) -> Iterator[Moves]:
-    """Yield one path for each unknown (state, move) that is first on some path; earliest in the path first."""
-    first_paths: dict[tuple[State, Move], tuple[int, Moves]] = {}
-    for moves in paths:
-        state, at = known.find_first_unknown(moves)
-        first_paths.setdefault((state, moves[at]), (at, moves))
-    for _, moves in sorted(first_paths.values(), key=lambda one: one[0]):
-        yield moves
+def _list_next_paths(unknown: _UnknownPaths) -> list[Moves]:
+    """Return a path for each (state, move) that is the first unknown one of some path."""
+    return [one.moves for one in unknown.list_first()[:BATCH_MAX]]
+
+
+def _list_next_moves(known: KnownMoves, unknown: _UnknownPaths) -> list[Moves]:
+    """Return the first path to each state with each of its moves that is the first unknown one of some path.
+
+    Where two paths have come to one state, a part of the moves is also played after the second path: the result must be
+    the same.
+    """
+    first = unknown.list_first()
+    repeated = [one for one in first if one.state in known.second_paths]
+    found = [(*known.paths[one.state], one.next_move[1]) for one in first]
+    return found + [(*known.second_paths[one.state], one.next_move[1]) for one in repeated[::VERIFIED_EVERY]]

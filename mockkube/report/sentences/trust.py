@@ -107,8 +107,7 @@ def _sharing(answer: Answer) -> str:
     result = answer.result
     text = (
         "**Shared states:** paths that reach the same cluster state share the results of the moves that follow "
-        f"({result.path_count} paths, {result.states} states, {result.distinct_moves} different moves, "
-        f"{result.played} of them run). "
+        f"({result.path_count} paths, {result.states} states, {result.distinct_moves} different moves). "
     )
     return f"{text}{_describe_repetitions(answer)}{_checked(answer)}"
 

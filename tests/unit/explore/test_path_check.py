@@ -23,7 +23,7 @@ def known() -> KnownMoves:
     found = KnownMoves()
     for moves in WAYS:
         one = walked(moves)
-        found.add_path(one.moves, one.start, one.results)
+        found.add_path(one)
     return found
 
 

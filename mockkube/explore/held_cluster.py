@@ -1,0 +1,120 @@
+"""Process that holds a cluster as it is after a path, and forks for each continuation of that path.
+
+The copy makes the moves, reports their results, and then holds the cluster in turn, while the original still holds the
+earlier state. So the beginning that paths have in common is played once. A copy shares the memory of the original
+until one of them writes to it.
+"""
+
+import asyncio
+import gc
+import logging
+import os
+import pickle
+import signal
+from collections.abc import Awaitable, Callable
+from multiprocessing.connection import Connection
+from multiprocessing.reduction import recv_handle
+from traceback import format_exc
+from typing import Any, Final
+
+from mockkube.explore.path_runner import PathRunner
+from mockkube.explore.plans.orders import Moves
+from mockkube.explore.plans.plan import RolloutPlan
+from mockkube.explore.search import MoveResult, State
+from mockkube.lazy_dataclasses import dataclass
+
+# Work on a cluster after its moves, and its arguments.
+Work = tuple[Callable[..., Awaitable[Any]], tuple[Any, ...]]
+_OK: Final = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Continuation:
+    """Request to a process that holds a cluster; a connection for the copy follows it."""
+
+    moves: Moves
+    # Called with the runner of the path after the moves; the value is reported.
+    work: Work | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ContinuationResult:
+    """Report of a process about the moves that it has made."""
+
+    start: State = ""
+    results: tuple[MoveResult, ...] = ()
+    # Result of the work.
+    value: Any = None
+    error: Exception | None = None
+
+
+def hold_new_cluster(plan: RolloutPlan, connection: Connection) -> None:
+    """Start a cluster for a plan, report, and continue paths until the connection is closed."""
+    # The player ends the processes: they end with the connections to it.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    # Nobody waits for copies that have ended.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    logging.disable(logging.ERROR)
+    asyncio.run(_hold_new_cluster(plan, connection))
+
+
+async def _hold_new_cluster(plan: RolloutPlan, connection: Connection) -> None:
+    try:
+        # It is left open: the process ends at once, together with all that the cluster has in it.
+        runner = await PathRunner(plan).__aenter__()
+    except Exception as error:
+        _report(connection, _describe_failure(error))
+        os._exit(_OK)
+    start = runner.state()
+    _report(connection, ContinuationResult(start))
+    while True:
+        connection, request = _wait_for_request(connection)
+        _report(connection, await _continue(runner, start, request))
+
+
+async def _continue(runner: PathRunner, start: State, request: Continuation) -> ContinuationResult:
+    try:
+        results = tuple([await runner.make_move(move) for move in request.moves])
+        value = None
+        if request.work is not None:
+            work, arguments = request.work
+            value = await work(runner, *arguments)
+    except Exception as error:  # whatever fails is reported where the command was typed
+        return _describe_failure(error)
+    return ContinuationResult(start, results, value)
+
+
+def _wait_for_request(connection: Connection) -> tuple[Connection, Continuation]:
+    """Fork for each request; return in each copy, with its connection and its request."""
+    # What exists now is never garbage: a collection must not write to the memory that copies share.
+    gc.freeze()
+    loop = asyncio.get_running_loop()
+    while True:
+        try:
+            request = connection.recv()
+            own = Connection(recv_handle(connection))
+        except (EOFError, OSError):
+            os._exit(_OK)
+        if not os.fork():
+            connection.close()
+            # asyncio forgets the loop in a copy, because a loop that waits for files cannot be shared. This one does
+            # not: all workers of the cluster run in virtual time, and the original only waits here.
+            asyncio._set_running_loop(loop)
+            return own, request
+        own.close()
+
+
+def _report(connection: Connection, result: ContinuationResult) -> None:
+    try:
+        connection.send(result)
+    except OSError:  # nobody waits for it any more
+        os._exit(_OK)
+
+
+def _describe_failure(error: Exception) -> ContinuationResult:
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:  # its class takes other arguments than its message
+        return ContinuationResult(error=RuntimeError(format_exc()))
+    error.add_note(format_exc())
+    return ContinuationResult(error=error)
