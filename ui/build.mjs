@@ -22,8 +22,9 @@ writeFileSync(`${target}/LICENSES.txt`, `The script contains Preact:\n\n${readFi
 writeFileSync(`${target}/sources.sha256`, `${digestSources()}\n`);
 
 // The digest of everything that decides about the output; a test compares it without node.
+// Colors and type are shared with the reports.
 function digestSources() {
-  const names = [...readdirSync("src").map((name) => `src/${name}`), "build.mjs", "package-lock.json", "package.json", "tsconfig.json"];
+  const names = [...readdirSync("src").map((name) => `src/${name}`), "build.mjs", "package-lock.json", "package.json", "tsconfig.json", "../mockkube/report/templates/tokens.css"];
   const digest = createHash("sha256");
   for (const name of names.sort()) digest.update(`${name}\0`).update(readFileSync(name)).update("\0");
   return digest.digest("hex");

@@ -20,6 +20,7 @@ from mockkube.cluster.configuration.errors import StartError
 from mockkube.cluster.control.control_api import ControlApi
 from mockkube.cluster.state.certificates import ADMIN
 from mockkube.features.components import API_SERVER
+from mockkube.features.versions import RELEASES
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock, RealClock
 from mockkube.runtime.random import Random
@@ -95,7 +96,7 @@ class UserInterface:
         configuration = self.dependencies.configuration
         # On loopback without TLS: no browser knows the CA of the cluster, and nothing leaves the machine.
         tls = None if configuration.is_loopback else self.dependencies.credentials.make_tls_context()
-        listening = bind(configuration.bind, configuration.ui_port)
+        listening = bind(configuration.bind, configuration.ui_port, flag="--ui-port")
         try:
             sessions, history = Sessions(self._pace_clock, Random()), ClusterHistory()
             port = listening.getsockname()[1]
@@ -134,6 +135,7 @@ class UserInterface:
             return {
                 "name": dependencies.configuration.name,
                 "version": str(dependencies.configuration.version),
+                "versions": [str(one) for one in RELEASES],
                 "clock": dependencies.configuration.clock,
                 "now": round(dependencies.clock.now().timestamp() * 1000),
                 "server": controller.get_url(API_SERVER),

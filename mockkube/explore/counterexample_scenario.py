@@ -1,18 +1,24 @@
 """Write a counterexample as a scenario file that passes exactly if the harm happens."""
 
 import asyncio
+from collections.abc import Mapping
 from typing import Any
 
 import yaml
 
 from mockkube.explore.counterexample_checks import HarmChecks, make_checks
-from mockkube.explore.exploration import Counterexample
+from mockkube.explore.exploration import Counterexample, Exploration
 from mockkube.explore.path_runner import PathRunner, replay_path
 from mockkube.explore.plans.invariants import INVARIANTS
 from mockkube.explore.plans.orders import Moves
 from mockkube.explore.plans.plan import RolloutPlan
 from mockkube.explore.search import InvariantBreak
 from mockkube.features.trains import ReleaseTrain
+
+
+def render_counterexamples(result: Exploration) -> Mapping[str, str]:
+    """Return the scenario of each counterexample, by invariant."""
+    return {one.invariant: render_counterexample(result.plan, one) for one in result.counterexamples}
 
 
 def render_counterexample(plan: RolloutPlan, example: Counterexample, runner: PathRunner | None = None) -> str:

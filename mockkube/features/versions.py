@@ -35,6 +35,9 @@ DEFAULT: Final = Version(1, 36)
 OLDEST: Final = Version(1, 33)
 NEWEST: Final = Version(1, 37)
 
+# Releases that mockkube knows, oldest first.
+RELEASES: Final = tuple(Version(OLDEST.major, minor) for minor in range(OLDEST.minor, NEWEST.minor + 1))
+
 _BINARIES: Final = {
     Version(1, 33): "1.33.13",
     Version(1, 34): "1.34.11",

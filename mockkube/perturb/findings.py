@@ -45,7 +45,7 @@ class Problem:
 
 @dataclass(slots=True)
 class Finding:
-    """A perturbation that the controller does not get over, with the run that shows it."""
+    """A perturbation that the controller does not recover from, with the run that shows it."""
 
     record: RunRecord
     problems: Sequence[Problem]

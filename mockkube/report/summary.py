@@ -1,6 +1,6 @@
 """Summary of an exploration: tables for a terminal, JSON for programs."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from mockkube.explore.exploration import DirectionResult, Exploration, OrderVerdict, SafetyVerdict
@@ -9,6 +9,7 @@ from mockkube.explore.plans.plan import Direction
 from mockkube.report.markup import strip_markup
 from mockkube.report.sentences.answer import NOT_EXERCISED, NOTHING_HAPPENED, Answer
 from mockkube.report.sentences.harm_terms import OWN_INVARIANT, format_harm
+from mockkube.report.sentences.headline import describe_answer, describe_setting
 from mockkube.report.wording import SHORT, format_order
 
 # Plain ASCII, so that columns align in every terminal.
@@ -25,8 +26,8 @@ def render_table(result: Exploration) -> str:
         lines += [*_format_direction(answer, direction), ""]
     lines += [strip_markup(answer.describe_retry()), "", *_counterexamples(result)]
     lines.append(
-        f"{result.path_count} paths, {result.states} distinct states, {result.distinct_moves} distinct moves, "
-        f"{result.played} moves run; seed {result.plan.seed}"
+        f"{result.path_count} paths, {result.states} distinct states, {result.distinct_moves} distinct moves; "
+        f"seed {result.plan.seed}"
     )
     lines += [f"never accepted: {name}: {reason}" for name, reason in result.never_accepted.items()]
     if result.mismatches:
@@ -125,10 +126,14 @@ def _align(rows: Sequence[tuple[str, ...]]) -> Iterator[str]:
         yield "  " + "  ".join(map(str.ljust, row, widths)).rstrip()
 
 
-def to_json(result: Exploration) -> dict[str, Any]:
-    """Return all results as JSON data."""
+def to_json(result: Exploration, scenarios: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return all results as JSON data, with the scenarios that show how invariants break."""
+    answer = Answer(result)
     return {
         "plan": result.plan.name,
+        "title": result.plan.title,
+        "setting": describe_setting(answer),
+        "answer": strip_markup(describe_answer(answer)),
         "seed": result.plan.seed,
         "paths": result.path_count,
         "states": result.states,
@@ -147,7 +152,12 @@ def to_json(result: Exploration) -> dict[str, Any]:
             for one in result.pairs
         ],
         "counterexamples": [
-            {"invariant": one.invariant, "text": one.text, "moves": [str(move) for move in one.moves]}
+            {
+                "invariant": one.invariant,
+                "text": one.text,
+                "moves": [str(move) for move in one.moves],
+                **({"scenario": scenarios[one.invariant]} if scenarios and one.invariant in scenarios else {}),
+            }
             for one in result.counterexamples
         ],
         "notExercised": {str(direction): list(result.not_exercised(direction)) for direction in Direction},
@@ -177,6 +187,7 @@ def _order_json(one: OrderVerdict) -> dict[str, Any]:
         "notExercised": list(one.not_exercised),
         **({"prepares": one.prepares} if one.prepares else {}),
         **({"written": written} if written else {}),
+        "score": one.worst.harm.score,
         **_result_json(one.worst),
     }
 

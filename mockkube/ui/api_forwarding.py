@@ -1,6 +1,7 @@
 """Forward requests of the page to the API server of the process, as the user of the session."""
 
 from typing import Final
+from urllib.parse import quote
 
 from aiohttp import web
 from multidict import CIMultiDict
@@ -36,4 +37,7 @@ class ApiForwarder:
                 headers.add("Impersonate-Group", group)
         if user.uid:
             headers["Impersonate-Uid"] = user.uid
+        for key, values in user.extra.items():
+            for value in values:
+                headers.add(f"Impersonate-Extra-{quote(key, safe='')}", value)
         return await self._handler(request.clone(rel_url=URL(path, encoded=True), headers=headers))

@@ -10,7 +10,7 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCES = ROOT / "ui"
 ASSETS = ROOT / "mockkube" / "ui" / "assets"
-OTHERS = ("build.mjs", "package-lock.json", "package.json", "tsconfig.json")
+OTHERS = ("../mockkube/report/templates/tokens.css", "build.mjs", "package-lock.json", "package.json", "tsconfig.json")
 
 
 def digest_sources() -> str:

@@ -17,6 +17,7 @@ import pytest
 
 from mockkube.cluster.cluster import Cluster
 from mockkube.cluster.temporary_cluster import make_temporary_configuration, open_temporary_cluster
+from mockkube.features.versions import RELEASES
 
 UI = Path(__file__).parents[2] / "ui"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -27,11 +28,18 @@ TAINT = {"key": "maintenance", "value": "now", "effect": "NoExecute"}
 UP = ["kube-apiserver", "kube-scheduler"]
 EXPLORATION = {
     "plan": "a plan",
+    "title": "A gate",
+    "setting": "Kubernetes 1.36, 1 node",
+    "answer": "To enable a gate: kube-apiserver, then kube-scheduler. To disable: any order is safe.",
     "paths": 4,
     "states": 3,
     "orders": [
-        {"phase": phase, "order": order, "verdict": verdict, "harm": {}, "breaks": []}
-        for phase, order, verdict in [("up", UP, "safe"), ("up", UP[::-1], "unsafe"), ("down", UP, "safe")]
+        {"phase": phase, "order": order, "verdict": verdict, "score": score, "harm": {}, "breaks": []}
+        for phase, order, verdict, score in [
+            ("up", UP, "safe", 0),
+            ("up", UP[::-1], "unsafe", 254),
+            ("down", UP, "safe", 0),
+        ]
     ],
     "pairs": [
         {"up": up, "down": UP, "score": score, **dict.fromkeys(("upResult", "downResult", "retryResult"), result)}
@@ -45,6 +53,7 @@ EXPLORATION = {
             "invariant": "tolerated-pods-stay",
             "text": "pod/solo: evicted from its node",
             "moves": ["kube-apiserver up", "kube-scheduler up"],
+            "scenario": "kind: Scenario\n",
         }
     ],
 }
@@ -184,6 +193,7 @@ async def test_actions_do_what_their_command_says(browse: Browse, cluster: tuple
         f'{patch}{{"running":false}}}}\'\n{patch}{{"running":true}}}}\'',
         'kubectl patch clock cluster --type merge -p \'{"spec":{"advance":"90s"}}\'',
     ]
+    assert seen["versions"] == [str(one) for one in RELEASES]
     assert "Warning" in seen["answer"], "a kubelet that is newer than the API server is not supported"
     async with aiohttp.ClientSession(cluster[1]) as session:
         async with session.get("/api/v1/nodes/node-3") as answer:
@@ -211,6 +221,18 @@ async def test_the_player_steps_through_a_counterexample(browse: Browse) -> None
     assert seen["text"] == "pod/solo: evicted from its node"
     assert "mockkube explore PLAN --trace tolerated-pods-stay > broken.yaml" in seen["command"]
     assert seen["cell"].endswith("harm 254")
+    assert seen["file"] == ["tolerated-pods-stay.yaml", "kind: Scenario\n"]
+    assert [one.split() for one in seen["orders"]] == [
+        ["apiserver", "scheduler", "safe"],
+        ["scheduler", "apiserver", "not", "safe,", "harm", "254"],
+        ["apiserver", "scheduler", "safe"],
+    ]
+
+
+async def test_a_finger_drags_a_taint(browse: Browse) -> None:
+    seen = await browse("touch")
+    assert seen["command"] == "kubectl taint nodes node-2 dragged=here:NoSchedule --overwrite"
+    assert seen["open"] == 0, "the tap at the end of a drag opens nothing"
 
 
 def find_fonts() -> str:

@@ -1,5 +1,7 @@
-"""Reports in a real browser: they show without a network, fit a phone, and print."""
+"""Reports in a real browser: they show without a network, fit a phone, print, and are accessible."""
 
+import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -10,11 +12,26 @@ from mockkube.explore.exploration import explore_plan
 from mockkube.explore.plans.loading import parse
 from mockkube.explore.players import SequentialPlayer
 from mockkube.explore.replay import collect_evidence
-from mockkube.report.pages import exploration_page
+from mockkube.features.versions import Version
+from mockkube.perturb.findings import Finding as PerturbFinding
+from mockkube.perturb.findings import Problem, ProblemKind
+from mockkube.perturb.output.page import render_report
+from mockkube.perturb.perturbation import Perturbation
+from mockkube.perturb.recorder import RunRecord, StepRecord
+from mockkube.perturb.reference import Reference
+from mockkube.perturb.session import PerturbationResult, SessionOptions, SessionResult
+from mockkube.rehearse.findings import Finding, Severity, Topic
+from mockkube.rehearse.order_player import OrderResult, UpgradeStepResult
+from mockkube.rehearse.rehearsal import Rehearsal
+from mockkube.rehearse.upgrade_orders import UpgradeStep
+from mockkube.report.pages import exploration_page, rehearsal_page
 from mockkube.report.pages.runs_page import render
 from mockkube.scenario.claims import Claim
 from mockkube.scenario.runner.results import RunOutcome, RunResult, StepResult, TracedStep, TracedWrite
+from tests.unit.perturb.records import request, workload
 
+UI = Path(__file__).parents[2] / "ui"
+WIDTHS = (390, 1280)
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
 FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars"),
@@ -31,9 +48,16 @@ parent.postMessage(`width ${innerWidth} page ${document.documentElement.scrollWi
   + `cut ${cut.length} fetched ${performance.getEntriesByType("resource").length}`, "*");
 </script>
 """
-FRAME = """<!doctype html><body style="margin:0">
-<iframe src="PAGE" style="width:WIDTHpx;height:900px;border:0"></iframe>
-<script>addEventListener("message", (one) => { document.title = one.data; });</script>"""
+FRAME = '<iframe src="PAGE" style="width:WIDTHpx;height:900px;border:0"></iframe>'
+# Collects what the frames say: the title of the page is a line for each, in their order.
+COLLECTOR = """<script>
+const frames = [...document.querySelectorAll("iframe")].map((one) => one.contentWindow);
+const said = frames.map(() => "nothing");
+addEventListener("message", (one) => {
+  said[frames.indexOf(one.source)] = one.data;
+  document.title = said.join("; ");
+});
+</script>"""
 PLAN = """\
 apiVersion: mockkube.dev/v1alpha1
 kind: RolloutPlan
@@ -85,11 +109,45 @@ def of_an_exploration() -> str:
     return exploration_page.render(collect_evidence(explore_plan(plan, SequentialPlayer(plan))))
 
 
-@pytest.fixture(scope="module", params=[of_runs, of_an_exploration], ids=["runs", "exploration"])
-def page(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    path = tmp_path_factory.mktemp("report") / "report.html"
-    path.write_text(request.param().replace("</body>", f"{PROBE}</body>"))
-    return path
+def of_a_rehearsal() -> str:
+    before, after = Version(1, 36), Version(1, 37)
+    order = tuple(UpgradeStep(name, after) for name in ("kube-apiserver", "kube-scheduler"))
+    order += (UpgradeStep("kubelet", after, "a-pool-with-quite-a-long-name", ("n1",)),)
+    problem = UpgradeStepResult(order[0], blocked=("default/web: its budget allows no disruption",))
+    safe = tuple(map(UpgradeStepResult, order))
+    text = "the PodDisruptionBudget default/web allows no disruption"
+    finding = Finding(Severity.BREAKS, Topic.DRAIN, text, "add replicas", kind="Pod", objects=("default/web-0",))
+    results = [OrderResult(order, (problem, *safe[1:]), safe), OrderResult(order, safe, safe)]
+    return rehearsal_page.render(Rehearsal(before, after, 12, 1, [finding], [order, order], results))
+
+
+def of_perturbations() -> str:
+    disturbance = Perturbation("crash/1", "crash", 1, "the controller is killed after write 1")
+    steps = [StepRecord(0, "start", 0.0, 1.0), StepRecord(1, "apply a.yaml", 1.0, 2.0)]
+    plain, disturbed = (
+        RunRecord(one, 0.0, [request("create", "configmaps", "a")], steps=steps, is_reached=True, log="hello")
+        for one in (None, disturbance)
+    )
+    reference = Reference.from_records([plain], workload())
+    finding = PerturbFinding(disturbed, [Problem(ProblemKind.LOST, "configmaps ns/a is missing", "lost a")])
+    result = SessionResult(workload(), SessionOptions(command=("python", "operator.py")), reference)
+    result.results = [PerturbationResult(disturbance, disturbed, finding)]
+    result.not_tried = [Perturbation("lag/1", "lag", 1, "watches lag behind")]
+    return render_report(result)
+
+
+REPORTS = {"runs": of_runs, "exploration": of_an_exploration, "rehearsal": of_a_rehearsal, "perturb": of_perturbations}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a report of each kind, and the same with a probe that says how it fits."""
+    folder = tmp_path_factory.mktemp("reports")
+    for name, make in REPORTS.items():
+        text = make()
+        (folder / f"{name}.html").write_text(text)
+        (folder / f"{name}-probed.html").write_text(text.replace("</body>", f"{PROBE}</body>"))
+    return folder
 
 
 def chromium(page: Path, *arguments: str) -> str:
@@ -97,15 +155,33 @@ def chromium(page: Path, *arguments: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stdout
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_with_everything_unfolded_nothing_is_wider_than_the_screen_or_cut(page: Path, width: int) -> None:
-    frame = page.with_name("frame.html")  # headless Chromium has no window narrower than 500
-    frame.write_text(FRAME.replace("PAGE", page.as_uri()).replace("WIDTH", str(width)))
-    shown = chromium(frame, f"--window-size={max(500, width)},900", "--dump-dom")
-    assert f"<title>width {width} page {width} over 0 cut 0 fetched 0</title>" in shown
+def test_with_everything_unfolded_nothing_is_wider_than_the_screen_or_cut(folder: Path) -> None:
+    frames = [
+        FRAME.replace("PAGE", (folder / f"{name}-probed.html").as_uri()).replace("WIDTH", str(width))
+        for name in REPORTS
+        for width in WIDTHS
+    ]
+    page = folder / "frames.html"  # headless Chromium has no window narrower than 500
+    page.write_text(f"<!doctype html><title></title><body>{''.join(frames)}{COLLECTOR}")
+    shown = chromium(page, "--window-size=1300,900", "--dump-dom", "--virtual-time-budget=10000")
+    expected = [f"width {width} page {width} over 0 cut 0 fetched 0" for _ in REPORTS for width in WIDTHS]
+    assert shown.partition("<title>")[2].partition("</title>")[0].split("; ") == expected
 
 
-def test_a_report_prints(page: Path) -> None:
-    printed = page.with_suffix(".pdf")
-    chromium(page, f"--print-to-pdf={printed}")
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_report_prints(folder: Path, name: str) -> None:
+    printed = folder / f"{name}.pdf"
+    chromium(folder / f"{name}.html", f"--print-to-pdf={printed}")
     assert printed.read_bytes().startswith(b"%PDF")
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="no node on this machine")
+@pytest.mark.skipif(not (UI / "node_modules").is_dir(), reason="packages of ui/ are not installed: run `make ui`")
+def test_no_report_violates_accessibility(folder: Path) -> None:
+    files = [str(folder / f"{name}.html") for name in REPORTS]
+    process = subprocess.run(
+        ["node", str(UI / "tests" / "reports.mjs"), *files],
+        env={**os.environ, "CHROMIUM": str(CHROMIUM)}, capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+    assert process.returncode == 0, process.stderr
+    assert json.loads(process.stdout) == {}

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from mockkube.cluster.configuration.errors import StartError
+from mockkube.explore.counterexample_scenario import render_counterexamples
 from mockkube.explore.exploration import explore_plan
 from mockkube.explore.plans.loading import load
 from mockkube.explore.plans.orders import Moves
@@ -226,7 +227,8 @@ def local(folder: Path) -> LocalExploration:
         player = RecordingPlayer(plan)
         result = explore_plan(plan, player)
         page = exploration_page.render(collect_evidence(result))
-    return LocalExploration(json.dumps(summary.to_json(result), indent=2) + "\n", page, player.played)
+        scenarios = render_counterexamples(result)
+    return LocalExploration(json.dumps(summary.to_json(result, scenarios), indent=2) + "\n", page, player.played)
 
 
 class RecordingPlayer(SequentialPlayer):

@@ -302,10 +302,8 @@ function NodeSettings({ lane }: { lane: Lane }) {
   );
 }
 
-const VERSIONS = ["1.33", "1.34", "1.35", "1.36", "1.37"];
-
 function ComponentSettings({ lane, stamp }: { lane: Lane; stamp: string }) {
-  const { at, propose } = useShared();
+  const { at, propose, model } = useShared();
   const row = lastRowAt<ComponentRow>(lane, at);
   const object = useFetched(() => get<{ spec: any; status?: { featureGates?: Record<string, boolean> } }>(api(`${CONTROL}/components/${lane.name}`)), [stamp]);
   const [filter, setFilter] = useState("");
@@ -313,7 +311,8 @@ function ComponentSettings({ lane, stamp }: { lane: Lane; stamp: string }) {
   const known = object.value?.status?.featureGates ?? {};
   const own = row[3];
   const gates = Object.keys(known).filter((gate) => gate.toLowerCase().includes(filter.toLowerCase())).sort((a, b) => Number(b in own) - Number(a in own) || (a < b ? -1 : 1));
-  const versions = VERSIONS.includes(row[2]) ? VERSIONS : [...VERSIONS, row[2]];
+  const releases = model.cluster?.versions ?? [];
+  const versions = releases.includes(row[2]) ? releases : [...releases, row[2]];
   const live = at === null;
   return (
     <>

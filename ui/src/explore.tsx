@@ -1,5 +1,6 @@
 // Result of `mockkube explore -o json`: the matrix of orders, and a player of counterexamples.
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { Tone } from "./model";
 import { Badge, Command } from "./parts";
 import { get } from "./session";
 
@@ -18,6 +19,10 @@ interface Outcome {
 interface Order extends Outcome {
   phase: "up" | "down";
   order: string[];
+  prepares?: string;
+  // Harm as one number; older results have none.
+  score?: number;
+  written?: { name: string; claim: boolean | null }[];
   verdict: "safe" | "unsafe" | "not tried";
 }
 
@@ -32,10 +37,16 @@ interface Pair {
 
 interface Counterexample extends Break {
   moves: string[];
+  // As `mockkube explore --trace` writes it; older results have none.
+  scenario?: string;
 }
 
 interface Exploration {
   plan: string;
+  title?: string;
+  setting?: string;
+  // The answer in a sentence.
+  answer?: string;
   paths: number;
   states: number;
   orders: Order[];
@@ -80,7 +91,11 @@ function Result({ exploration }: { exploration: Exploration }) {
   const count = (phase: string, verdict?: string) => exploration.orders.filter((one) => one.phase === phase && (!verdict || one.verdict === verdict)).length;
   return (
     <>
-      <h2>{exploration.plan}</h2>
+      <div class="answer">
+        <p class="soft small">{[exploration.title ?? exploration.plan, exploration.setting].filter(Boolean).join(" · ")}</p>
+        <h2>{exploration.answer ?? exploration.plan}</h2>
+      </div>
+      <Orders exploration={exploration} />
       <ul class="figures">
         <li><b>{count("up", "safe")} of {count("up")}</b> orders up are safe</li>
         <li><b>{count("down", "safe")} of {count("down")}</b> orders down are safe</li>
@@ -90,6 +105,48 @@ function Result({ exploration }: { exploration: Exploration }) {
       {exploration.counterexamples.length > 0 && <Player exploration={exploration} />}
       <Matrix exploration={exploration} />
     </>
+  );
+}
+
+const PARTS = 6;
+const ROWS_MAX = 24;
+const VERDICTS: Record<Order["verdict"], Tone> = { safe: "good", unsafe: "bad", "not tried": "idle" };
+
+// Every order with its steps and its result, as the report draws them.
+function Orders({ exploration }: { exploration: Exploration }) {
+  const names = [...new Set(exploration.orders.flatMap((one) => one.order))].sort();
+  const panels = (["up", "down"] as const).map((phase) => exploration.orders.filter((one) => one.phase === phase && !one.prepares));
+  const worst = Math.max(1, ...exploration.orders.filter((one) => !one.prepares).map((one) => one.score ?? 0));
+  return (
+    <div class="order-panels">
+      {panels.map((orders, index) => {
+        const rows = orders
+          .map((one) => ({ one, score: one.verdict === "unsafe" ? (one.score ?? 0) : 0 }))
+          .sort((a, b) => Number(a.one.verdict !== "safe") - Number(b.one.verdict !== "safe") || a.score - b.score);
+        const shown = rows.length <= ROWS_MAX ? rows : [...rows.slice(0, ROWS_MAX / 2), ...rows.slice(-ROWS_MAX / 2)];
+        const safe = orders.filter((one) => one.verdict === "safe").length;
+        return (
+          <section key={index} aria-label={index ? "Orders down" : "Orders up"}>
+            <h3>{index ? "Down" : "Up"}: {safe || "none"} of {orders.length} orders {safe > 1 ? "are" : "is"} safe</h3>
+            <ol class="orders">
+              {shown.map(({ one, score }) => (
+                <li key={one.order.join(">")} class={`tone-${VERDICTS[one.verdict]}`}>
+                  {one.order.map((name) => <span key={name} class={`part part-${(names.indexOf(name) % PARTS) + 1}`} title={name}>{shortName(name)}</span>)}
+                  <span class="result">
+                    {score > 0 && <i class="bar" style={{ width: `${Math.max(2, (score / worst) * 60)}px` }} />}
+                    <span class={score > 0 ? "hidden" : ""}>{one.verdict === "unsafe" ? "not safe" : one.verdict}{score > 0 && ", harm "}</span>
+                    {score > 0 && score}
+                    {one.written?.length ? <span title={one.written.map((each) => each.name).join(", ")}> ★</span> : null}
+                  </span>
+                </li>
+              ))}
+            </ol>
+            {shown.length < rows.length && <p class="soft small">{rows.length - shown.length} orders between these are not shown.</p>}
+          </section>
+        );
+      })}
+      <p class="soft small">Read a row from left to right: the component that changes first, second, and so on. The longer the bar, the more harm. ★ an order from the document.</p>
+    </div>
   );
 }
 
@@ -171,9 +228,21 @@ function Player({ exploration }: { exploration: Exploration }) {
       </ol>
       <div aria-live="polite">{step === last && <p class="box tone-bad">{example.text}</p>}</div>
       <p class="soft small">The same as a scenario, which passes as long as the order breaks something:</p>
+      {example.scenario && <p><Download name={`${example.invariant}.yaml`} text={example.scenario} /></p>}
       <Command text={`mockkube explore PLAN --trace ${example.invariant} > broken.yaml\nmockkube test -v broken.yaml`} />
     </section>
   );
+}
+
+// Link to a file that the page makes.
+function Download({ name, text }: { name: string; text: string }) {
+  const [url, setUrl] = useState("");
+  useEffect(() => {
+    const made = URL.createObjectURL(new Blob([text], { type: "application/yaml" }));
+    setUrl(made);
+    return () => URL.revokeObjectURL(made);
+  }, [text]);
+  return <a href={url} download={name}>Download the scenario {name}</a>;
 }
 
 const SHADES = [0, 50, 150, 400, 800];
@@ -182,9 +251,14 @@ function shade(score: number): number {
   return SHADES.filter((one) => score > one).length;
 }
 
+const SHORT: Record<string, string> = { "kube-apiserver": "apiserver", "kube-scheduler": "scheduler", "kube-controller-manager": "ctrl-mgr", kubelet: "kubelets" };
+
+function shortName(name: string): string {
+  return SHORT[name] ?? name;
+}
+
 function shortOrder(order: string[]): string {
-  const short: Record<string, string> = { "kube-apiserver": "API", "kube-scheduler": "sched", "kube-controller-manager": "KCM", kubelet: "kubelet" };
-  return order.map((one) => short[one] ?? one).join(" → ");
+  return order.map(shortName).join(" → ");
 }
 
 function describeHarm(outcome: Outcome): string {

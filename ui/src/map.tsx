@@ -1,6 +1,7 @@
 // Map of the cluster: nodes with their taints and pods, and the pods that wait for a node.
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { addTaint } from "./actions";
+import { dragTaint, TAINT_DROP } from "./drag";
 import { firstReason, formatGates, formatTaint, rowAt, statusAt, type ComponentRow, type Lane, type NodeView, type PodRow, type Taint, type View } from "./model";
 import { useShared, useView, useVisibleRows, useWidth } from "./state";
 import { Badge } from "./parts";
@@ -8,7 +9,6 @@ import { Badge } from "./parts";
 const CARD_WIDTH_MIN = 200;
 const CARD_HEIGHT = 96;
 const PODS_MAX = 26;
-const TAINT_TYPE = "application/x-mockkube-taint";
 
 export function ClusterMap() {
   const view = useView();
@@ -66,7 +66,7 @@ function NewTaint() {
       <label for="new-taint">Drag to a node</label>
       <input id="new-taint" value={text} spellcheck={false} onInput={(event) => setText(event.currentTarget.value)} aria-invalid={taint === null} aria-describedby="new-taint-hint" />
       <span id="new-taint-hint" class="hidden">A taint as kubectl writes it: key=value:Effect. With the keyboard, open a node and add it there.</span>
-      {taint && <TaintChip taint={taint} />}
+      {taint && <TaintChip taint={taint} live />}
     </div>
   );
 }
@@ -76,18 +76,13 @@ export function parseTaint(text: string): Taint | null {
   return found ? [found[1], found[2] ?? "", found[3]] : null;
 }
 
-function TaintChip({ taint }: { taint: Taint }) {
+function TaintChip({ taint, live }: { taint: Taint; live: boolean }) {
   const text = formatTaint(taint);
   return (
     <span
       class={`taint effect-${taint[2]}`}
-      draggable
-      title={`${text} (drag it to another node)`}
-      onDragStart={(event) => {
-        event.dataTransfer!.setData(TAINT_TYPE, JSON.stringify(taint));
-        event.dataTransfer!.setData("text/plain", text);
-        event.dataTransfer!.effectAllowed = "copy";
-      }}
+      title={live ? `${text} (drag it to another node)` : text}
+      onPointerDown={live ? (event) => dragTaint(event, taint) : undefined}
     >
       {text}
     </span>
@@ -136,12 +131,15 @@ function NodeGrid({ view }: { view: View }) {
     setFocused(index);
     select((pod && model.lanes.get(pod)) || view.nodes[index].lane);
   };
-  const over = useRef<Element | null>(null);
-  const markDrop = (element: Element | null) => {
-    over.current?.classList.remove("drop");
-    element?.classList.add("drop");
-    over.current = element;
-  };
+  useEffect(() => {
+    const element = scroller.current!;
+    const onDrop = (event: Event) => {
+      const index = indexOf(event);
+      if (index >= 0) propose(addTaint(view.nodes[index].lane.name, (event as CustomEvent<Taint>).detail));
+    };
+    element.addEventListener(TAINT_DROP, onDrop);
+    return () => element.removeEventListener(TAINT_DROP, onDrop);
+  }, [view, propose]);
 
   const shown = [];
   for (let row = rows.first; row < rows.last; row++) {
@@ -164,20 +162,6 @@ function NodeGrid({ view }: { view: View }) {
       aria-colcount={columns}
       onKeyDown={onKeyDown}
       onClick={onClick}
-      onDragOver={(event) => {
-        if (at !== null || !event.dataTransfer!.types.includes(TAINT_TYPE)) return;
-        event.preventDefault();
-        event.dataTransfer!.dropEffect = "copy";
-        markDrop((event.target as HTMLElement).closest("[data-index]"));
-      }}
-      onDragLeave={() => markDrop(null)}
-      onDrop={(event) => {
-        event.preventDefault();
-        markDrop(null);
-        const index = indexOf(event);
-        const text = event.dataTransfer!.getData(TAINT_TYPE);
-        if (index >= 0 && text) propose(addTaint(view.nodes[index].lane.name, JSON.parse(text) as Taint));
-      }}
     >
       <div class="rows" role="presentation" style={{ height: `${rows.height}px` }}>
         {shown}
@@ -209,7 +193,7 @@ function NodeCard({ node, index, focusable, at }: CardProps) {
       </span>
       <span class="hidden">{pods.length === 1 ? "1 pod" : `${pods.length} pods`}{taints.length > 0 && ", taints"}</span>
       <span class="taints">
-        {taints.slice(0, 2).map((taint) => <TaintChip key={formatTaint(taint)} taint={taint} />)}
+        {taints.slice(0, 2).map((taint) => <TaintChip key={formatTaint(taint)} taint={taint} live={at === null} />)}
         {taints.length > 2 && <span class="soft">+{taints.length - 2}</span>}
       </span>
       <span class="pods" aria-hidden="true">

@@ -30,6 +30,8 @@ export interface Cluster {
   clock: "Real" | "Virtual";
   now: number;
   server: string;
+  // Releases that a component can run, oldest first.
+  versions: string[];
 }
 
 export interface NodeView {

@@ -177,6 +177,7 @@ const cases = {
     await page.click("[role=switch]");
     await apply();
     await page.waitForSelector(".component-gates:has-text('TaintTolerationComparisonOperators=true')");
+    const versions = await page.locator("#component-version option").allInnerTexts();
     await page.selectOption("#component-version", "1.37");
     await apply();
     await page.waitForSelector(".component:has-text('kube-scheduler') :text('1.37')");
@@ -191,7 +192,29 @@ const cases = {
     await page.click("dialog .primary");
     const answer = await page.innerText("[role=status]:has-text('Warning')");
     await context.close();
-    return { commands, answer };
+    return { commands, answer, versions };
+  },
+
+  // A taint is dragged to a node with a finger, on a phone.
+  async touch() {
+    const { context, page } = await openPage(PHONE);
+    await page.fill("#new-taint", "dragged=here:NoSchedule");
+    const center = async (selector) => {
+      const box = await page.locator(selector).boundingBox();
+      return { x: box.x + box.width / 2, y: box.y + box.height / 2 };
+    };
+    const [from, to] = [await center(".new-taint .taint"), await center("[data-index='1']")];
+    const session = await context.newCDPSession(page);
+    const touch = (type, points) => session.send("Input.dispatchTouchEvent", { type, touchPoints: points });
+    await touch("touchStart", [from]);
+    for (const part of [0.2, 0.6, 1]) await touch("touchMove", [{ x: from.x + (to.x - from.x) * part, y: from.y + (to.y - from.y) * part }]);
+    await page.waitForSelector(".node.drop");
+    await touch("touchEnd", []);
+    await page.waitForSelector("dialog .primary");
+    const command = await page.innerText("dialog pre");
+    const open = await page.locator(".details").count();
+    await context.close();
+    return { command, open };
   },
 
   // The bar shows the cluster as it was.
@@ -222,12 +245,15 @@ const cases = {
     await page.waitForSelector(".moves .broken");
     const text = await page.innerText(".player .box");
     const command = await page.innerText(".player .command pre");
+    const orders = (await page.locator(".orders li").allTextContents()).map((one) => one.replaceAll(/(apiserver|scheduler)/g, "$1 "));
+    const [download] = await Promise.all([page.waitForEvent("download"), page.click(".player a[download]")]);
+    const file = [download.suggestedFilename(), readFileSync(await download.path(), "utf8")];
     await page.focus(".cell[tabindex='0']");
     await page.keyboard.press("ArrowDown");
     await page.waitForFunction(() => document.activeElement.ariaLabel?.includes("254"));
     const cell = await page.getAttribute(".cell[aria-selected='true']:focus", "aria-label");
     await context.close();
-    return { changed, text, command, cell };
+    return { changed, text, command, cell, orders, file };
   },
 
   // Pictures of some views in FOLDER, and how much each differs from the one with the same name in EXPECTED.

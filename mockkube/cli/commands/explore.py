@@ -234,11 +234,18 @@ def _print_result(result: "Exploration", output: str) -> None:
         case "json":
             import json
 
-            click.echo(json.dumps(summary.to_json(result), indent=2))
+            click.echo(json.dumps(_to_json(result), indent=2))
         case "yaml":
             import yaml
 
-            click.echo(yaml.safe_dump(summary.to_json(result), sort_keys=False, width=1000), nl=False)
+            click.echo(yaml.safe_dump(_to_json(result), sort_keys=False, width=1000), nl=False)
+
+
+def _to_json(result: "Exploration") -> dict[str, Any]:
+    from mockkube.explore.counterexample_scenario import render_counterexamples
+    from mockkube.report import summary
+
+    return summary.to_json(result, render_counterexamples(result))
 
 
 def _write_report(result: "Exploration", path: str) -> None:

@@ -43,7 +43,7 @@ def command(command: tuple[str, ...], directory: Path, *, lists: bool, **options
 
     COMMAND is any program that reads KUBECONFIG; {kubeconfig} in an argument is replaced by its path. Perturbations are
     chosen from what the controller does: crashes after writes, failed and repeated requests, held back and missed
-    events, stale caches. Ends with 1 when the controller does not get over one of them.
+    events, stale caches. Ends with 1 when the controller does not recover from one of them.
     """
     from mockkube.explore.replay import without_logs
     from mockkube.perturb.session import SessionOptions, run_session

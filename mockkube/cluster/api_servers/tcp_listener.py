@@ -27,8 +27,8 @@ STOP_SECONDS_MAX: Final = 0.5
 _LOG: Final = logging.getLogger("mockkube.apiserver")
 
 
-def bind(address: str, port: int) -> socket.socket:
-    """Return a listening socket; StartError if the address or port is unavailable."""
+def bind(address: str, port: int, *, flag: str = "--port") -> socket.socket:
+    """Return a listening socket; StartError if the address or port, given by this flag, is unavailable."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     listening = socket.socket(family, socket.SOCK_STREAM)
     try:
@@ -41,7 +41,7 @@ def bind(address: str, port: int) -> socket.socket:
         listening.setblocking(False)
     except OSError as error:
         listening.close()
-        raise StartError(_describe_bind_error(address, port, error)) from None
+        raise StartError(_describe_bind_error(address, port, flag, error)) from None
     return listening
 
 
@@ -146,13 +146,13 @@ def _has_unsent_data(transport: asyncio.Transport) -> bool:
         return False
 
 
-def _describe_bind_error(address: str, port: int, error: OSError) -> str:
+def _describe_bind_error(address: str, port: int, flag: str, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return (
-            f"port {port} on {address} is in use: stop what listens there, or give another --port (0 picks a free one)"
+            f"port {port} on {address} is in use: stop what listens there, or give another {flag} (0 picks a free one)"
         )
     if error.errno == errno.EADDRNOTAVAIL:
         return f"address {address} is not one of this machine: give one that is with --bind"
     if error.errno == errno.EACCES:
-        return f"port {port} on {address} is not allowed to this user: give a --port above 1023"
-    return f"cannot listen on {address} port {port}: {error.strerror}: give another --bind or --port"
+        return f"port {port} on {address} is not allowed to this user: give a {flag} above 1023"
+    return f"cannot listen on {address} port {port}: {error.strerror}: give another --bind or {flag}"

@@ -7,14 +7,14 @@ from mockkube.report.wording import count_noun
 
 
 def describe_headline(result: SessionResult) -> str:
-    """Return how many of the perturbations the controller does not get over."""
+    """Return how many of the perturbations the controller does not recover from."""
     reached = count_noun(sum(one.record.is_reached for one in result.results), "perturbation")
     bad = sum(one.finding is not None for one in result.results)
     undisturbed = "It goes wrong even undisturbed. " if result.undisturbed else ""
     if not bad:
-        return undisturbed or f"The controller gets over each of {reached}."
+        return undisturbed or f"The controller recovers from each of {reached}."
     causes = count_noun(len(result.findings), "finding")
-    return f"{undisturbed}The controller does not get over {bad} of {reached}: {causes}."
+    return f"{undisturbed}The controller does not recover from {bad} of {reached}: {causes}."
 
 
 def describe_scope(result: SessionResult) -> str:

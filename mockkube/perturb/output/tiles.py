@@ -10,13 +10,13 @@ _BAD, _MISSED, _GOOD, _NOT_TRIED = (
     ("bad", "finding"),
     ("wait", "did not take place"),
     ("good", "ok"),
-    ("idle", "not tried"),
+    ("none", "not tried"),
 )
 TILE_KEYS: Final = (
-    TileKey("bad", "finding: the controller does not get over it"),
+    TileKey("bad", "finding: the controller does not recover"),
     TileKey("wait", "did not take place"),
-    TileKey("good", "ok: the same end as undisturbed"),
-    TileKey("idle", "not tried for lack of time"),
+    TileKey("good", "ok: it ends as undisturbed"),
+    TileKey("none", "not tried for lack of time"),
 )
 
 

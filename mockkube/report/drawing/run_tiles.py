@@ -13,13 +13,13 @@ _GOOD, _BROKEN_CLAIM, _BAD, _SKIPPED = (
     ("good", "as expected"),
     ("wait", "with a refuted claim"),
     ("bad", "not as expected"),
-    ("idle", "skipped"),
+    ("none", "skipped"),
 )
 TILE_KEYS: Final = (
     TileKey("good", "as expected"),
     TileKey("wait", "as expected, and it refutes a claim"),
     TileKey("bad", "not as expected"),
-    TileKey("idle", "skipped"),
+    TileKey("none", "skipped"),
 )
 
 

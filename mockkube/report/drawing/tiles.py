@@ -11,7 +11,7 @@ class Tile:
     """One result."""
 
     tone: str
-    """`good`, `wait`, `bad` or `idle`."""
+    """`good`, `wait`, `bad`, `idle` or `none`."""
     result: str
     name: str
     href: str = ""

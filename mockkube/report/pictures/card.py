@@ -1,8 +1,6 @@
 """A picture of 1200 x 630 pixels: the answer, a picture of it, what ran, and the command that repeats it."""
 
-import re
 from collections.abc import Sequence
-from functools import cache
 from typing import Final
 
 from markupsafe import Markup
@@ -15,6 +13,7 @@ from mockkube.report.drawing.tiles import TileKey, TileRow
 from mockkube.report.drawing.timeline_drawing import TimelineDrawing
 from mockkube.report.environment import read_template, render_page
 from mockkube.report.markup import strip_markup
+from mockkube.report.pictures.tokens import resolve
 from mockkube.report.wording import tool_name
 
 WIDTH: Final = 1104.0
@@ -29,8 +28,6 @@ _COMMAND_SIZE: Final = 16.0
 _KICKER_SIZE: Final = 18.0
 _LINE_HEIGHT: Final = 27.0
 _LINES_MAX: Final = 3
-_VARIABLE: Final = re.compile(r"var\(--([\w-]+)\)")
-_TOKEN: Final = re.compile(r"--([\w-]+): ([^;]+);")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +93,8 @@ def render_card(card: Card) -> str:
         keys=list(place_keys(card.keys)),
         scale=scale,
         y=layout.picture_y + _center(card, layout, tiles, scale),
-        style=Markup(_resolve_style()),
+        # Fonts in double quotes stand in a text of XML, where quotes need no escape.
+        style=Markup(resolve(read_template("pictures.css") + read_template("card.css"))),
         width=WIDTH,
     )
 
@@ -132,11 +130,3 @@ def _center(card: Card, layout: _Layout, tiles: TileDrawing | None, scale: float
         return max(0.0, (layout.height - card.timeline.height * scale) / 2)
     height = max((one.height * scale + 26 for one in card.panels), default=0.0)
     return max(0.0, (layout.height - height) / 2)
-
-
-@cache
-def _resolve_style() -> str:
-    """Return the style with the light tokens filled in: programs that show SVG know no variables of CSS."""
-    tokens = dict(_TOKEN.findall(read_template("tokens.css").partition("@media")[0]))
-    # Fonts in double quotes stand in an XML text, where quotes need no escape.
-    return _VARIABLE.sub(lambda found: tokens[found[1]], read_template("pictures.css") + read_template("card.css"))

@@ -1,10 +1,8 @@
 """PNG of a picture, drawn by resvg, which the extra `picture` installs."""
 
-from typing import Final
+from xml.sax.saxutils import quoteattr
 
-# Without any font, text is left out silently.
-_TEXT: Final = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"><text y="8" font-size="8">M</text></svg>'
-_EMPTY: Final = '<svg xmlns="http://www.w3.org/2000/svg" width="8" height="8"></svg>'
+from mockkube.report.pictures.tokens import read_tokens
 
 
 class RasterizerError(Exception):
@@ -19,11 +17,20 @@ def check_rasterizer() -> None:
         raise RasterizerError(
             "a PNG needs the extra `picture`: pip install 'mockkube[picture]', or give a file that ends in .svg"
         ) from None
-    if resvg_py.svg_to_bytes(svg_string=_TEXT) == resvg_py.svg_to_bytes(svg_string=_EMPTY):
+    # Without a font, text is left out silently.
+    if resvg_py.svg_to_bytes(svg_string=_make_sample("M")) == resvg_py.svg_to_bytes(svg_string=_make_sample("")):
         raise RasterizerError(
-            "this machine has no fonts: install some (apt-get install fonts-dejavu-core), or give a file that ends in "
-            ".svg"
+            "this machine has no font that is known here: install one (apt-get install fonts-dejavu-core), or give a "
+            "file that ends in .svg"
         )
+
+
+def _make_sample(text: str) -> str:
+    fonts = quoteattr(read_tokens()["text"])
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="16" height="16"><text y="14" font-size="14" '
+        f"font-family={fonts}>{text}</text></svg>"
+    )
 
 
 def render_png(svg: str) -> bytes:
