@@ -83,14 +83,19 @@ def _gate_value(gate: str, stage: GateStage, overrides: Mapping[str, bool]) -> b
     return stage.default
 
 
-@lru_cache(maxsize=64)
 def gate_registry(
     release: Version, trains: tuple[ReleaseTrain, ...] = PROPOSAL_TRAINS, component: str = "kube-apiserver"
 ) -> GateRegistry:
     """Return the gates that a component's binary of this release knows; of two trains for one gate the later wins."""
+    # The kubelet of each node, like `kubelet.NODE`, has the gates of all.
+    return _read_gates(release, trains, component.partition(".")[0])
+
+
+@lru_cache(maxsize=64)
+def _read_gates(release: Version, trains: tuple[ReleaseTrain, ...], component: str) -> GateRegistry:
     train_by_gate = {train.gate: train for train in trains}
     too_new = {gate for gate, train in train_by_gate.items() if not train.includes_gate(release)}
-    unregistered = _UNREGISTERED.get(component.partition(".")[0], frozenset()) | too_new
+    unregistered = _UNREGISTERED.get(component, frozenset()) | too_new
     tables = (gate_histories(release), {gate: train.stages for gate, train in train_by_gate.items()})
     known = {gate: history for table in tables for gate, history in table.items() if gate not in unregistered}
     # A removed gate whose feature became mandatory still counts as enabled, so that code may look it up at any version.

@@ -70,9 +70,11 @@ class BindingIndex:
         # Any change of a role or binding invalidates all cached rules: such changes are rare, requests are not.
         if revision != self._cache_revision or len(self._cache) >= CACHED_USERS_MAX:
             self._cache, self._cache_revision = {}, revision
-        key = (user.name, user.groups, namespace)
+        # Most namespaces have no bindings: in these a user has the same rules.
+        scope = namespace if namespace in self._index else ""
+        key = (user.name, user.groups, scope)
         if key not in self._cache:
-            self._cache[key] = self._resolve(user, namespace)
+            self._cache[key] = self._resolve(user, scope)
         return self._cache[key]
 
     def _resolve(self, user: User, namespace: str) -> UserRules:
@@ -110,16 +112,24 @@ class BindingIndex:
 
     def _on_change(self, change: CacheChange) -> None:
         if change.previous is not None:
-            index = self._index.get(change.previous.namespace, {})
-            for subject, _ in _previous_grants(change.previous):
-                index[subject].pop(change.previous.key, None)
+            self._remove(change.previous)
         if change.type is not ChangeType.DELETED:
             self._add(change.object)
 
     def _add(self, cached: CachedObject) -> None:
-        index = self._index.setdefault(cached.namespace, {})
         for subject, grant in self._read_safely(cached):
+            index = self._index.setdefault(cached.namespace, {})
             index.setdefault(subject, {}).setdefault(cached.key, grant)
+
+    def _remove(self, cached: CachedObject) -> None:
+        index = self._index.get(cached.namespace, {})
+        for subject, _ in _previous_grants(cached):
+            if (grants := index.get(subject)) is not None:
+                grants.pop(cached.key, None)
+                if not grants:
+                    del index[subject]
+        if not index:
+            self._index.pop(cached.namespace, None)
 
     def _read_safely(self, cached: CachedObject) -> list[tuple[SubjectKey, BoundRole]]:
         """Return the grants of a binding; none if it cannot be read."""

@@ -95,10 +95,11 @@ class KindView:
     def _share_values(self, cached: CachedObject) -> None:
         """Share the values of an object that many others were decoded after, if it is still the current one."""
         # Most objects are replaced soon, a new pod several times within a second: sharing takes longer than decoding.
-        if self.watches and self.resource.collection.objects.get(cached.key) is cached:
+        current = self.resource.collection.objects
+        if self.watches and current.get(cached.key) is cached:
             obj = self._decoded.get(cached)
             if isinstance(obj, dict):
-                self._shared_values.share_within(obj)
+                self._shared_values.share_within(obj, len(current))
 
     def evict_received(self) -> None:  # hot: per batch of events that a watcher takes
         """Drop replaced objects if there are many and no watcher has events waiting."""

@@ -7,6 +7,8 @@ from typing import Any, Final
 
 # Values after which all are forgotten; a value that is still common is soon known again.
 VALUES_MAX: Final = 4096
+# Objects after which all are forgotten if most of these objects are gone by now, as most values are gone with them.
+OBJECTS_MIN: Final = 128
 
 
 class SharedValues:
@@ -18,12 +20,18 @@ class SharedValues:
         # By their keys and the identities of their values, which are shared already. Identities tell True from 1.
         self._dicts: dict[tuple[object, ...], dict[str, Any]] = {}
         self._lists: dict[tuple[int, ...], list[Any]] = {}
+        # Number of objects whose values are known.
+        self._objects = 0
 
-    def share_within(self, obj: dict[str, Any]) -> None:
-        """Replace parts of a decoded object by equal ones found before."""
-        if len(self._scalars) + len(self._dicts) + len(self._lists) > VALUES_MAX:
+    def __len__(self) -> int:
+        return len(self._scalars) + len(self._dicts) + len(self._lists)
+
+    def share_within(self, obj: dict[str, Any], current: int) -> None:
+        """Replace parts of a decoded object by equal ones found before; `current` is how many objects there are."""
+        if len(self) > VALUES_MAX or self._objects >= 2 * current + OBJECTS_MIN:
             # All at once: a shared value is only found by the identities of values that are shared, too.
-            self._scalars, self._dicts, self._lists = {}, {}, {}
+            self._scalars, self._dicts, self._lists, self._objects = {}, {}, {}, 0
+        self._objects += 1
         self._share_values(obj)
 
     def _share_values(self, parent: dict[str, Any]) -> None:  # hot: per object that stays decoded

@@ -36,3 +36,22 @@ async def test_the_first_binding_by_name_is_told_and_those_for_everywhere_before
     assert 'RoleBinding "a/ns"' in world.decide(namespace="ns").reason
     await world.put(world.cluster_binding("z", "reader", "User jane"))
     assert 'ClusterRoleBinding "z"' in world.decide(namespace="ns").reason
+
+
+async def test_namespaces_that_are_gone_leave_nothing(world):
+    await world.put(world.role("reader"))
+    world.allows(namespace="ns")
+    for number in range(10):
+        binding = world.binding(f"b{number}", "reader", "User jane", "Group ops")
+        await world.put(binding)
+        assert world.allows(namespace="ns")
+        await world.delete(binding)
+    assert not world.allows(namespace="ns")
+    assert "ns" not in world.authorizer._bindings._index
+
+
+async def test_rules_are_remembered_once_for_all_namespaces_without_bindings(world):
+    await world.put(world.cluster_role("reader"), world.cluster_binding("all", "reader", "User jane"))
+    for number in range(100):
+        assert world.allows(namespace=f"ns-{number}")
+    assert len(world.authorizer._bindings._cache) == 1

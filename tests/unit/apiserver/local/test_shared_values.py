@@ -6,7 +6,7 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mockkube.apiserver.local.shared_values import VALUES_MAX, SharedValues
+from mockkube.apiserver.local.shared_values import OBJECTS_MIN, VALUES_MAX, SharedValues
 
 values = st.recursive(
     st.none() | st.booleans() | st.sampled_from([0, 1, 1.0, 2**40, "", "a", "1"]),
@@ -24,7 +24,7 @@ def decode(obj: object) -> Any:
 def test_objects_stay_as_they_are_written(written: list[dict[str, Any]]) -> None:
     shared, decoded = SharedValues(), decode(written)
     for obj in decoded:
-        shared.share_within(obj)
+        shared.share_within(obj, current=10)
     assert orjson.dumps(decoded) == orjson.dumps(written)
 
 
@@ -33,7 +33,7 @@ def test_equal_parts_are_one() -> None:
     spec = {"tolerations": [{"key": "node.kubernetes.io/not-ready", "seconds": 300}], "args": ["x y"]}
     first, second, third = decode([{"spec": spec}, {"spec": spec}, {"spec": {**spec, "nodeName": "a b"}}])
     for obj in (first, second, third):
-        shared.share_within(obj)
+        shared.share_within(obj, current=10)
     assert first["spec"] is second["spec"]
     assert first["spec"] is not third["spec"]
     assert first["spec"]["tolerations"] is third["spec"]["tolerations"]
@@ -46,6 +46,21 @@ def test_no_more_than_so_many_values_are_known() -> None:
         [{"a": {"b": "c d"}}, *({"a": f"v {n}"} for n in range(VALUES_MAX)), {"a": {"b": "c d"}}]
     )
     for obj in (first, *between, last):
-        shared.share_within(obj)
+        shared.share_within(obj, current=VALUES_MAX)
     assert first == last
     assert first["a"] is not last["a"]
+
+
+def test_values_of_objects_that_came_and_went_are_forgotten() -> None:
+    shared = SharedValues()
+    for obj in decode([{"a": f"v {number}"} for number in range(10 * OBJECTS_MIN)]):
+        shared.share_within(obj, current=0)
+    assert 0 < len(shared) <= OBJECTS_MIN
+
+
+def test_values_of_objects_that_stay_are_known() -> None:
+    shared = SharedValues()
+    objects = decode([{"a": f"v {number}"} for number in range(10 * OBJECTS_MIN)])
+    for number, obj in enumerate(objects):
+        shared.share_within(obj, current=number)
+    assert len(shared) == len(objects)
