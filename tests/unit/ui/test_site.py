@@ -164,6 +164,20 @@ async def test_a_page_cannot_choose_another_user(browser: Browser) -> None:
     assert answer.json["status"]["userInfo"]["username"] == "kubernetes-admin"
 
 
+async def test_everything_about_the_user_reaches_the_api(browser: Browser, cluster: tuple[Cluster, str]) -> None:
+    extra = {"example.org/scopes": ("read only", "100 %"), "example.org/team": ("a",)}
+    user = User("jane", "uid-1", ("developers", ALL_AUTHENTICATED), extra)
+    await browser.log_in(await cluster[0].control_plane.user_interface.make_link(user))
+    review = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+    answer = await browser.send("POST", "/ui/api/apis/authentication.k8s.io/v1/selfsubjectreviews", review)
+    assert answer.json["status"]["userInfo"] == {
+        "username": "jane",
+        "uid": "uid-1",
+        "groups": ["developers", ALL_AUTHENTICATED],
+        "extra": {key: list(values) for key, values in extra.items()},
+    }
+
+
 async def test_the_rights_of_the_user_decide_what_is_shown_and_done(
     browser: Browser, cluster: tuple[Cluster, str]
 ) -> None:

@@ -41,7 +41,7 @@ async def test_the_page_has_the_port_of_its_flag_and_no_other_may_use_it() -> No
     configuration = make_temporary_configuration({**NOTHING_RUNS, "ui": True, "ui_port": port})
     async with run_temporary_cluster(configuration) as running:
         assert running.ui_link.startswith(f"http://127.0.0.1:{port}/ui/#")
-        with pytest.raises(StartError, match=f"port {port} on 127.0.0.1 is in use"):
+        with pytest.raises(StartError, match=f"port {port} on 127.0.0.1 is in use: .* another --ui-port"):
             async with run_temporary_cluster(configuration):
                 pass
 

@@ -48,10 +48,24 @@ def test_a_claim_that_does_not_hold_is_exit_code_1(mockkube: Mockkube, plan: str
 
 
 def test_programs_read_json_and_people_a_page(mockkube: Mockkube, plan: str, tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
-    answer = mockkube("explore", plan, "--workers", "1", "-o", "json", "--report", str(page))
-    assert [one["invariant"] for one in json.loads(answer.out)["counterexamples"]] == ["admitted-pods-schedulable"]
+    page, picture = tmp_path / "page.html", tmp_path / "answer.svg"
+    files = ("--report", str(page), "--picture", str(picture))
+    answer = mockkube("explore", plan, "--workers", "1", "-o", "json", *files)
+    found = json.loads(answer.out)
+    [broken] = found["counterexamples"]
+    assert broken["invariant"] == "admitted-pods-schedulable"
+    assert "kind: Scenario" in broken["scenario"]
+    assert found["answer"].startswith("To enable TaintTolerationComparisonOperators: ")
     assert "kube-scheduler has the gate off" in page.read_text()
+    assert picture.read_text().startswith("<svg")
+
+
+def test_a_picture_that_cannot_be_written_is_refused_before_the_exploration(mockkube: Mockkube) -> None:
+    answer = mockkube("explore", "no-plan.yaml", "--picture", "answer.gif")
+    assert (answer.code, answer.err.strip()) == (
+        2,
+        "mockkube: --picture: answer.gif: give a file that ends in .svg or .png",
+    )
 
 
 def test_a_counterexample_can_be_played(mockkube: Mockkube, plan: str, tmp_path: Path) -> None:

@@ -38,6 +38,7 @@ def test_a_program_that_does_not_exist_is_named(mockkube: Mockkube) -> None:
 class TestFindings:
     def test_they_are_shown_with_the_command_that_repeats_them(self, mockkube: Mockkube, tmp_path: Path) -> None:
         files = {flag: tmp_path / flag for flag in ("junit", "report", "markdown")}
+        files["picture"] = tmp_path / "answer.svg"
         options = [word for flag, path in files.items() for word in (f"--{flag}", str(path))]
         answer = perturb(mockkube, "--only", CRASH, "--verbose", *options)
         assert answer.code == 1
@@ -53,6 +54,7 @@ class TestFindings:
             ("undisturbed", False),
             (CRASH, True),
         ]
+        assert "The controller does not recover from 1 of 1" in files["picture"].read_text()
         for flag in ("report", "markdown"):
             text = files[flag].read_text()
             assert CRASH in text

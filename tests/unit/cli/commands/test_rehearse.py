@@ -1,6 +1,7 @@
 """`mockkube rehearse` as a user types it."""
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -25,11 +26,13 @@ def dump(tmp_path: Path) -> str:
 
 @pytest.mark.heavy
 def test_a_safe_upgrade_is_answered_with_a_page_and_a_runbook(mockkube: Mockkube, dump: str, tmp_path: Path) -> None:
-    page, runbook = tmp_path / "page.html", tmp_path / "runbook.sh"
-    answer = mockkube("rehearse", dump, *COMMON, "--report", str(page), "--runbook", str(runbook))
+    page, runbook, picture = (tmp_path / name for name in ("page.html", "runbook.sh", "answer.svg"))
+    files = ("--report", str(page), "--runbook", str(runbook), "--picture", str(picture))
+    answer = mockkube("rehearse", dump, *COMMON, *files)
     assert answer.code == 0
     assert "nothing breaks" in answer.out
-    assert "<h1>Upgrade from 1.36 to 1.37</h1>" in page.read_text()
+    for text in (page.read_text(), picture.read_text()):
+        assert re.search(r"From 1.36 to 1.37, \d+ objects on 2 nodes: nothing breaks", text)
     assert "for node in w1 w2; do" in runbook.read_text()
 
 

@@ -102,7 +102,8 @@ def test_an_interrupt_ends_what_scenarios_have_started(tmp_path: Path) -> None:
 
 
 def test_a_report_is_one_page(played, tmp_path: Path) -> None:
-    played(SCENARIO % "v", "--report", str(tmp_path / "report.html"))
+    played(SCENARIO % "v", "--report", str(tmp_path / "report.html"), "--picture", str(tmp_path / "answer.svg"))
+    assert (tmp_path / "answer.svg").read_text().startswith("<svg")
     assert (tmp_path / "report.html").read_text().lower().startswith("<!doctype html>")
 
 

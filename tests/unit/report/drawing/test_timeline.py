@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from mockkube.report.drawing.timeline import Boundary, Timeline, build_timelines
 from mockkube.report.drawing.run_timelines import summarize_pods
+from mockkube.report.drawing.timeline import Boundary, Timeline, build_timelines
 from mockkube.scenario.runner.results import TracedStep, TracedWrite
 
 

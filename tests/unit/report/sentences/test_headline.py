@@ -1,0 +1,65 @@
+"""The answers of explorations and runs in one sentence."""
+
+from dataclasses import replace
+
+import pytest
+
+from mockkube.explore.exploration import Exploration
+from mockkube.report.markup import strip_markup
+from mockkube.report.sentences.answer import Answer
+from mockkube.report.sentences.headline import describe_answer, list_refuted_claims
+from mockkube.report.sentences.run_headline import describe_headline, list_failures
+from mockkube.scenario.claims import Claim, ClaimOutcome
+from mockkube.scenario.runner.results import RunOutcome, RunResult
+
+RUN = RunResult("one", "a.yaml", 0, "", RunOutcome.PASSED, digest="d")
+
+
+def claim(outcome: ClaimOutcome) -> tuple[Claim, ...]:
+    return (Claim(quote="it stays", outcome=outcome, observed="it goes"),)
+
+
+def test_an_exploration_has_a_sentence_for_each_direction(explored: Exploration) -> None:
+    first, second, end = strip_markup(describe_answer(Answer(explored))).split(".")
+    assert first == "To enable TaintTolerationComparisonOperators: kube-controller-manager, then kube-apiserver"
+    assert second.startswith(" To disable: ")
+    assert end == ""
+
+
+def test_documented_orders_that_are_not_safe_are_named(explored: Exploration) -> None:
+    assert list(list_refuted_claims(Answer(explored))) == [
+        '**One [documented](#documented) order claimed to be safe is not:** "as written".'
+    ]
+
+
+@pytest.mark.parametrize(
+    ("runs", "text"),
+    [
+        pytest.param([RUN], "The run ended as expected.", id="one"),
+        pytest.param([RUN, RUN], "Both runs ended as expected.", id="two"),
+        pytest.param(
+            [RUN, replace(RUN, outcome=RunOutcome.FAILED)], "1 of 2 runs did not end as expected.", id="a failure"
+        ),
+        pytest.param(
+            [RUN, replace(RUN, outcome=RunOutcome.SKIPPED)], "The run ended as expected; 1 run skipped.", id="a skip"
+        ),
+        pytest.param(
+            [replace(RUN, claims=claim("harmful advice"))],
+            "The run ended as expected. Its claim does not hold.",
+            id="a claim",
+        ),
+        pytest.param(
+            [replace(RUN, claims=claim(one), file=one) for one in ("holds", "false", "not tried")],
+            "All 3 runs ended as expected. Of 3 claims that documents make, 1 holds, 1 does not and 1 is open.",
+            id="claims",
+        ),
+    ],
+)
+def test_runs_have_a_sentence_and_claims_another(runs: list[RunResult], text: str) -> None:
+    assert describe_headline(runs) == text
+
+
+def test_the_first_failures_are_named() -> None:
+    failed = replace(RUN, outcome=RunOutcome.TIMED_OUT, message="it took\n  too long")
+    assert list(list_failures([RUN, failed])) == ["**one** timed out: it took   too long"]
+    assert list(list_failures([failed] * 5))[-1] == "And 2 runs more."
