@@ -50,6 +50,15 @@ def controller(name: str, version: Version) -> ClientIdentity:
     return ClientIdentity(f"system:serviceaccount:{_SYSTEM}:{name}", groups, agent)
 
 
+def cluster_autoscaler(version: Version) -> ClientIdentity:
+    """Return the identity of the autoscaler of node groups.
+
+    differs: upstream's has a ClusterRole of its own, as installed; here it may do everything.
+    """
+    user = f"system:serviceaccount:{_SYSTEM}:cluster-autoscaler"
+    return ClientIdentity(user, (MASTERS, AUTHENTICATED), user_agent("cluster-autoscaler", version))
+
+
 def kubelet(node: str, version: Version) -> ClientIdentity:
     """Return the identity of the kubelet of a node."""
     return ClientIdentity(f"system:node:{node}", (NODES, AUTHENTICATED), user_agent("kubelet", version))

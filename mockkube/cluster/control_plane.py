@@ -36,6 +36,7 @@ from mockkube.cluster.execution.executor import Executor, RealTimeExecutor
 from mockkube.cluster.execution.virtual_time_executor import VirtualTimeExecutor
 from mockkube.cluster.faults.fault_controller import FaultController
 from mockkube.cluster.faults.faults import Faults
+from mockkube.cluster.node_group_controller import NodeGroupController
 from mockkube.cluster.snapshots.snapshot_controller import RestartComponents, SnapshotController
 from mockkube.cluster.snapshots.snapshot_store import SnapshotStore
 from mockkube.cluster.user_interface import UserInterface, UserInterfaceDependencies
@@ -132,6 +133,14 @@ class ControlPlane:
         self.component_controller = ComponentController(
             self.api_server_dependencies, self.control_api, controller_dependencies
         )
+        self.node_groups = NodeGroupController(
+            self.control_api,
+            self.component_controller,
+            controller_dependencies.executor,
+            flags.get(SCHEDULER, {}),
+            clock=clock,
+            random=random,
+        )
         # Set afterwards: the control API needs the pages, and the component controller needs the control API.
         self._pages.component_controller = self.pod_explanations.component_controller = self.component_controller
         self.user_interface.dependencies = UserInterfaceDependencies(
@@ -168,6 +177,7 @@ class ControlPlane:
         self._resume_virtual_time()
         await apply_configuration(self._dependencies.configuration, self.control_api)
         stack.push_async_callback(self.component_controller.stop)
+        stack.push_async_callback(self.node_groups.stop)
 
     async def stop_components(self, names: Iterable[str]) -> None:
         """Let components not run, as in the snapshot that the cluster starts from."""
@@ -198,7 +208,7 @@ class ControlPlane:
             clock.move_to(clock.monotonic() + (parse_time(then) - clock.now()).total_seconds())
 
     def make_reconcilers(self, *, restart_components: RestartComponents) -> list[Reconciler]:
-        """Return reconcilers of faults and snapshots; `restart_components` stops and starts all components."""
+        """Return the reconcilers; `restart_components` stops and starts all components."""
         dependencies = self._dependencies
         faults = FaultController(
             self.control_api, self.faults, dependencies.clock, cut_watches=self.component_controller.cut_watches
@@ -210,10 +220,10 @@ class ControlPlane:
             dependencies.clock,
             restart_components=restart_components,
         )
-        return [faults.reconciler, snapshots.reconciler]
+        return [faults.reconciler, self.node_groups.reconciler, snapshots.reconciler]
 
     async def _run_reconcilers(self, stack: AsyncExitStack) -> None:
-        """Reconcile clock, faults and snapshots until the stack is left."""
+        """Reconcile clock, faults, node groups and snapshots until the stack is left."""
         advance_to = None if self._virtual_executor is None else self._virtual_executor.advance_to
         clock = ClockController(
             self.control_api, self._dependencies.clock, self._dependencies.configuration.clock, advance_to

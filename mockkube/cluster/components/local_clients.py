@@ -38,16 +38,26 @@ class LocalClients:
         client_config = ComponentClientConfig(
             self._make_identity(name, settings.version), VersionedDecoder(schema), instructed
         )
-        client = FaultInjectingClient(
-            spec.server_name,
-            self.get_endpoint(spec.server_name),
-            client_config,
-            self._faults,
-            pause_step=self._executor.pause_step,
-        )
+        client = self._build_client(spec, client_config)
         if not is_of_elector:
             self._clients[name] = client
         return client
+
+    def create_client_as(self, spec: ComponentSpec, user: ClientIdentity) -> FaultInjectingClient:
+        """Return a client of another identity with the server and the version of a component."""
+        settings = spec.settings
+        decoder = VersionedDecoder(make_schema(settings.version, settings.trains))
+        client = self._clients[user.user_agent] = self._build_client(spec, ComponentClientConfig(user, decoder))
+        return client
+
+    def _build_client(self, spec: ComponentSpec, config: ComponentClientConfig) -> FaultInjectingClient:
+        return FaultInjectingClient(
+            spec.server_name,
+            self.get_endpoint(spec.server_name),
+            config,
+            self._faults,
+            pause_step=self._executor.pause_step,
+        )
 
     def _make_identity(self, component: str, version: Version) -> ClientIdentity:
         name, _, node = component.partition(".")

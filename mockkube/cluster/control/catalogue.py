@@ -11,7 +11,7 @@ from mockkube.api.strategy import Strategy
 from mockkube.api.strategy_dependencies import StrategyDependencies
 from mockkube.apiserver.registry.registry import KindSet
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
-from mockkube.cluster.control import clock, component, fault, snapshot
+from mockkube.cluster.control import clock, component, fault, node_group, snapshot
 from mockkube.cluster.control.schemas import GROUP, VERSION, make_published_schema
 from mockkube.lazy_dataclasses import dataclass
 
@@ -46,8 +46,9 @@ COMPONENT: Final = _make_kind_info(
     pages=tuple(Subresource(name, "Component", _READ) for name in (*PAGE_NAMES, UI_PAGE)),
 )
 FAULT: Final = _make_kind_info("Fault", "faults")
+NODE_GROUP: Final = _make_kind_info("NodeGroup", "nodegroups", "ng")
 SNAPSHOT: Final = _make_kind_info("Snapshot", "snapshots", "snap")
-KINDS: Final = (CLOCK, COMPONENT, FAULT, SNAPSHOT)
+KINDS: Final = (CLOCK, COMPONENT, FAULT, NODE_GROUP, SNAPSHOT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +73,7 @@ def make_kind_set(kind_dependencies: ControlKindDependencies, pages: PageHandler
             _make_kind(CLOCK, time, clock.PRINTER, lambda obj, _: time.default(obj)),
             _make_kind(COMPONENT, of_components, component.PRINTER, defaults),
             _make_kind(FAULT, fault.FaultStrategy(kind_dependencies.get_revision), fault.PRINTER),
+            _make_kind(NODE_GROUP, node_group.NodeGroupStrategy(), node_group.PRINTER),
             _make_kind(SNAPSHOT, snapshot.SnapshotStrategy(kind_dependencies.get_revision), snapshot.PRINTER),
         )
     }

@@ -178,6 +178,63 @@ _FAULT_STATUS: Final = _make_object_schema(
     injected=_describe(_NUMBER, "Number of injections."),
     revision=_describe(_NUMBER, "resourceVersion that stale reads show."),
 )
+_TEXTS: Final = {"type": "object", "additionalProperties": _STRING}
+_SECONDS: Final = {"type": "number"}
+_NODE_GROUP_SPEC: Final = _make_object_schema(
+    "Nodes that the group may have, and when they come and go.",
+    minSize=_describe(_NUMBER, "Smallest number of nodes; 0 by default."),
+    maxSize=_describe(_NUMBER, "Largest number of nodes."),
+    instanceTypes={
+        "type": "array",
+        "items": {"$ref": _make_reference("NodeGroupInstanceType")},
+        "description": "Types of the nodes; the cheapest one that helps is added.",
+        "x-kubernetes-list-type": "atomic",
+    },
+    zones=_describe(_NAMES, "Zones over which the nodes are spread."),
+    labels=_describe(_TEXTS, "Labels of the nodes."),
+    taints={
+        "type": "array",
+        "items": {"$ref": _make_reference("NodeGroupTaint")},
+        "description": "Taints of the nodes.",
+        "x-kubernetes-list-type": "atomic",
+    },
+    limits=_describe(_TEXTS, "Resources that all nodes of the group may have together, like cpu: 100."),
+    nodeSelector=_describe(_TEXTS, "Labels of existing nodes that belong to the group, too."),
+    provisionSeconds=_describe(_SECONDS, "Time until a new node registers; 60 by default."),
+    scaleDown={"$ref": _make_reference("NodeGroupScaleDown")},
+)
+_NODE_GROUP_INSTANCE_TYPE: Final = _make_object_schema(
+    "Type of instance.",
+    name=_describe(_STRING, "Name of the type, which nodes have as label node.kubernetes.io/instance-type."),
+    capacity=_describe(_TEXTS, "Resources of a node, like cpu: 4 and memory: 16Gi."),
+    pricePerHour={"type": "number", "description": "Price of a node per hour, in any currency."},
+)
+_NODE_GROUP_TAINT: Final = _make_object_schema(
+    "Taint of the nodes.",
+    key=_describe(_STRING, "Key of the taint."),
+    value=_describe(_STRING, "Value of the taint."),
+    effect=_describe(_STRING, "NoSchedule, PreferNoSchedule or NoExecute."),
+)
+_NODE_GROUP_SCALE_DOWN: Final = _make_object_schema(
+    "When nodes are removed.",
+    disabled=_describe(_BOOLEAN, "Never remove nodes."),
+    utilizationThreshold={
+        "type": "number",
+        "description": "Share of cpu and memory that is requested, below which a node may go; 0.5 by default.",
+    },
+    unneededSeconds=_describe(_SECONDS, "Time for which a node is not needed before it goes; 600 by default."),
+    delayAfterAddSeconds=_describe(_SECONDS, "Time after adding nodes in which none goes; 600 by default."),
+)
+_NODE_GROUP_STATUS: Final = _make_object_schema(
+    "Nodes of the group.",
+    observedGeneration=_GENERATION,
+    size=_describe(_NUMBER, "Number of nodes, with those that come and without those that go."),
+    ready=_describe(_NUMBER, "Number of ready nodes."),
+    coming=_describe(_NUMBER, "Number of nodes that were ordered and have not registered."),
+    unneeded=_describe(_NUMBER, "Number of nodes that are not needed at present."),
+    leaving=_describe(_NUMBER, "Number of nodes that are being removed."),
+    pricePerHour=_describe(_STRING, "Price of all registered nodes per hour."),
+)
 DEFINITIONS: Final[Mapping[str, Object]] = {
     f"{_PREFIX}{name}": schema
     for name, schema in (
@@ -202,6 +259,15 @@ DEFINITIONS: Final[Mapping[str, Object]] = {
         ("FaultInjection", _FAULT_INJECTION),
         ("FaultStatusAnswer", _FAULT_ANSWER),
         ("FaultStatus", _FAULT_STATUS),
+        (
+            "NodeGroup",
+            _make_kind_schema("NodeGroup", "NodeGroup is a group of nodes that grows and shrinks with the pods."),
+        ),
+        ("NodeGroupSpec", _NODE_GROUP_SPEC),
+        ("NodeGroupInstanceType", _NODE_GROUP_INSTANCE_TYPE),
+        ("NodeGroupTaint", _NODE_GROUP_TAINT),
+        ("NodeGroupScaleDown", _NODE_GROUP_SCALE_DOWN),
+        ("NodeGroupStatus", _NODE_GROUP_STATUS),
     )
 }
 # Fields whose empty value has a meaning, so they are encoded when set to it.
@@ -214,6 +280,10 @@ _POINTERS: Final = {
         ("FaultSpec", ("match", "inject", "count", "share", "seed")),
         ("FaultInjection", ("status",)),
         ("FaultStatus", ("injected",)),
+        ("NodeGroupSpec", ("minSize", "provisionSeconds", "scaleDown")),
+        ("NodeGroupInstanceType", ("pricePerHour",)),
+        ("NodeGroupScaleDown", ("utilizationThreshold", "unneededSeconds", "delayAfterAddSeconds")),
+        ("NodeGroupStatus", ("size", "ready", "coming", "unneeded", "leaving")),
     )
 }
 

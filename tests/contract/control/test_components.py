@@ -146,6 +146,8 @@ async def test_discovery_and_openapi_know_the_group(control: Any) -> None:
         "components/ui": "Component",
         "faults": "Fault",
         "faults/status": "Fault",
+        "nodegroups": "NodeGroup",
+        "nodegroups/status": "NodeGroup",
         "snapshots": "Snapshot",
         "snapshots/status": "Snapshot",
     }

@@ -1,0 +1,123 @@
+"""Decisions of the node autoscaler that depend on nothing but their arguments."""
+
+from typing import Any
+
+import pytest
+
+from mockkube.nodegroups.drainability import find_blocker, sort_pods
+from mockkube.nodegroups.node_group import InstanceType, NodeGroup, NodeTemplate, price_of
+from mockkube.nodegroups.scale_down import calculate_utilization, find_candidates
+from mockkube.nodegroups.scale_up import ScaleUpOption, choose_option, describe_rejection
+
+SMALL = InstanceType("small", {"cpu": "2", "memory": "8Gi"}, 0.1)
+LARGE = InstanceType("large", {"cpu": "8", "memory": "32Gi"}, 0.3)
+UNPRICED = InstanceType("own", {"cpu": "8", "memory": "32Gi"})
+
+
+def group(name: str = "g", **fields: Any) -> NodeGroup:
+    return NodeGroup(**{"name": name, "min_size": 0, "max_size": 9, "instance_types": (SMALL, LARGE), **fields})
+
+
+def pod(name: str = "p", cpu: str = "500m", owner: str = "ReplicaSet", **fields: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "default", "uid": name, **fields.pop("metadata", {})}
+    if owner:
+        metadata["ownerReferences"] = [{"kind": owner, "name": "o", "uid": "o", "controller": True}]
+    containers = [{"name": "c", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}}]
+    return {"metadata": metadata, "spec": {"containers": containers, **fields}, "status": {"phase": "Running"}}
+
+
+def budget(allowed: int) -> dict[str, Any]:
+    metadata = {"name": "b", "namespace": "default"}
+    return {"metadata": metadata, "spec": {"selector": {}}, "status": {"disruptionsAllowed": allowed}}
+
+
+def option(instance_type: InstanceType, count: int, pods: int, waste: float, zone: str = "") -> ScaleUpOption:
+    taken = tuple(pod(f"p{index}") for index in range(pods))
+    return ScaleUpOption(NodeTemplate(group(), instance_type, zone), count, taken, waste)
+
+
+def test_the_lowest_price_per_pod_wins() -> None:
+    cheap, dear = option(SMALL, 4, 16, 0.2), option(LARGE, 1, 16, 0.5)
+    assert choose_option([cheap, dear]) is dear
+    assert choose_option([cheap, option(LARGE, 1, 2, 0.9)]) is cheap
+    assert choose_option([]) is None
+
+
+def test_without_a_price_the_least_waste_wins_and_ties_are_broken_by_name() -> None:
+    assert choose_option([option(SMALL, 4, 16, 0.2), own := option(UNPRICED, 1, 16, 0.1)]) is own
+    first, second = option(SMALL, 1, 4, 0.5, "b"), option(SMALL, 1, 4, 0.5, "a")
+    assert choose_option([first, second]) is second
+
+
+@pytest.mark.parametrize(
+    ("given", "allowed", "reason"),
+    [
+        (pod(), 1, ""),
+        (pod(), 0, "not enough pod disruption budget to move it"),
+        (pod(owner=""), 1, "not replicated"),
+        (pod(owner="", metadata={"annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "true"}}), 1, ""),
+        (
+            pod(metadata={"annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict": "false"}}),
+            1,
+            "annotated as not safe to evict",
+        ),
+        (pod(volumes=[{"name": "v", "hostPath": {"path": "/"}}]), 1, "has local storage: volume v"),
+        (pod(volumes=[{"name": "v", "emptyDir": {"medium": "Memory"}}]), 1, ""),
+        (
+            pod(
+                volumes=[{"name": "v", "emptyDir": {}}],
+                metadata={"annotations": {"cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes": "u, v"}},
+            ),
+            1,
+            "",
+        ),
+    ],
+)
+def test_some_pods_may_not_be_moved(given: dict[str, Any], allowed: int, reason: str) -> None:
+    assert find_blocker(given, [budget(allowed)]) == reason
+
+
+def test_a_system_pod_needs_a_budget() -> None:
+    system = pod(metadata={"namespace": "kube-system"})
+    assert find_blocker(system, [budget(1)]) == "in the namespace kube-system without a pod disruption budget"
+    own = {**budget(1), "metadata": {"name": "b", "namespace": "kube-system"}}
+    assert find_blocker(system, [own]) == ""
+
+
+def test_pods_of_the_node_and_finished_ones_need_not_move() -> None:
+    mirror = pod("m", owner="Node", metadata={"annotations": {"kubernetes.io/config.mirror": "x"}})
+    done = {**pod("d", owner=""), "status": {"phase": "Succeeded"}}
+    found = sort_pods([pod("a"), pod("ds", owner="DaemonSet"), mirror, done], [])
+    assert ([one["metadata"]["name"] for one in found.movable], found.blocker) == (["a"], "")
+    assert sort_pods([pod("a", owner="")], []).blocker == "default/a: not replicated"
+
+
+def test_candidates_are_little_used_nodes_of_groups_empty_ones_first() -> None:
+    template = NodeTemplate(group(), SMALL)
+    nodes = [template.make_ready_node(name) for name in ("full", "used", "empty", "kept", "other")]
+    nodes[3]["metadata"]["annotations"]["cluster-autoscaler.kubernetes.io/scale-down-disabled"] = "true"
+    pods = {"full": [pod("a", "600m"), pod("b", "600m")], "used": [pod("c")]}
+    groups = {name: group() for name in ("full", "used", "empty", "kept")}
+    found = find_candidates(groups, nodes, lambda name: pods.get(name, []), [])
+    assert [one.name for one in found] == ["empty", "used"]
+    assert calculate_utilization(nodes[0], pods["full"]) == 0.6
+
+
+def test_prices_are_those_of_the_annotation_or_of_the_type() -> None:
+    node = NodeTemplate(group(), LARGE).make_ready_node("n")
+    assert price_of(node, []) == 0.3
+    node["metadata"]["annotations"] = {}
+    assert (price_of(node, [group()]), price_of(node, [])) == (0.3, 0.0)
+    node["metadata"]["annotations"] = {"mockkube.dev/price-per-hour": "much"}
+    assert price_of(node, [group()]) == 0.0
+
+
+def test_limits_count_the_nodes_that_are_there() -> None:
+    nodes = [NodeTemplate(group(), SMALL).make_ready_node("n")]
+    assert group(limits={"cpu": "4"}).find_exceeded_limit(nodes, SMALL) == ""
+    assert group(limits={"cpu": "4"}).find_exceeded_limit(nodes, LARGE) == "cpu"
+
+
+def test_reasons_are_counted_as_upstream_does() -> None:
+    text = describe_rejection({"max node group size reached": 2, "Insufficient cpu": 1})
+    assert text == "pod didn't trigger scale-up: 1 Insufficient cpu, 2 max node group size reached"
