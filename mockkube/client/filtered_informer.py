@@ -74,6 +74,11 @@ class FilteredInformer(Informer):
         """True once the shared informer has synced."""
         return self._informer.has_synced
 
+    @property
+    def resource_version(self) -> str:
+        """Version of the last list or event of the shared informer."""
+        return self._informer.resource_version
+
     def get(self, key: Key) -> ReadOnlyObject | None:
         """Return the cached object of a key, unless it is hidden."""
         obj = self._informer.get(key)

@@ -46,6 +46,12 @@ class ObjectChange(NamedTuple):
     old: ReadOnlyObject | None
 
 
+def is_deletion(change: ObjectChange) -> bool:
+    """Return whether an object was deleted; another one may have its name since."""
+    recreated = change.old is not None and change.old["metadata"]["uid"] != change.object["metadata"]["uid"]
+    return change.type is WatchEventType.DELETED or recreated
+
+
 EventHandler = Callable[[ObjectChange], None]
 # Index function: returns the values under which an object is found in an index.
 IndexFunc = Callable[[ReadOnlyObject], Iterable[str]]
@@ -151,6 +157,11 @@ class Informer:
     def has_synced(self) -> bool:
         """True once the first list was processed."""
         return self._synced
+
+    @property
+    def resource_version(self) -> str:
+        """Version of the last list or event; empty before the first list, and when a new list is due."""
+        return self._resource_version
 
     def get(self, key: Key) -> ReadOnlyObject | None:
         """Return the cached object of a key."""

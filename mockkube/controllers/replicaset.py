@@ -12,7 +12,9 @@ from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.selectors.labels import LabelSelector, from_label_selector
 from mockkube.api.times import render_time
+from mockkube.client.informer import ObjectChange, is_deletion
 from mockkube.client.protocol import Key, key_of
+from mockkube.controllers.framework.consistency_store import ConsistencyStore, TrackedInformer
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.framework.controller_ref_manager import ControllerRefManager, controller_uid
 from mockkube.controllers.framework.expectations import Expectations
@@ -82,10 +84,12 @@ class ReplicaSetController(Controller):
     queue_name: ClassVar[str] = "replicaset"
     kind: ClassVar[str] = "ReplicaSet"
     api_version: ClassVar[str] = "apps/v1"
+    # Gate with which the controller waits until its informers show what it has written; empty if there is none.
+    consistency_gate: ClassVar[str] = "StaleControllerConsistencyReplicaSet"
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.sets = self.watched_informer(self.kind)
+        self.sets = self.watched_informer(self.kind, self._on_set_change)
         self._expectations = Expectations(self.clock)
         pod_handler = OwnedObjectHandler(
             self.sets,
@@ -98,10 +102,27 @@ class ReplicaSetController(Controller):
         self.pods = self.watched_informer("Pod", pod_handler.handle)
         self._pod_control = PodControl(self.client, self.events)
         self._counts_terminating = dependencies.capabilities.enabled("DeploymentReplicaSetTerminatingReplicas")
+        tracked = (TrackedInformer(self.pods, "", "pods"), TrackedInformer(self.sets, "apps", "replicasets"))
+        checks_consistency = self.consistency_gate and dependencies.capabilities.enabled(self.consistency_gate)
+        self._consistency_store = ConsistencyStore(
+            f"{self.queue_name}_controller",
+            dependencies.metrics if self.consistency_gate else None,
+            tracked if checks_consistency else (),
+        )
 
     def selector(self, owner: ReadOnlyObject) -> LabelSelector:
         """Return the label selector of a set."""
         return selector_of(owner)
+
+    def _on_set_change(self, change: ObjectChange) -> None:
+        # A set that is created again under the same name starts without what was expected of the old one.
+        if is_deletion(change):
+            self._forget(key_of(change.object))
+        self.enqueue_changed(change)
+
+    def _forget(self, key: Key) -> None:
+        self._expectations.forget(key)
+        self._consistency_store.forget(key)
 
     def _on_pod_add(self, key: Key, pod: ReadOnlyObject) -> None:
         self._expectations.creation_observed(key)
@@ -118,9 +139,12 @@ class ReplicaSetController(Controller):
 
     async def reconcile(self, key: Key) -> ReconcileResult:
         """Create or delete pods until the wanted number exists, then write the status."""
+        # Expectations expire, even if the informer is later than that.
+        if self._consistency_store.is_stale(key):
+            return Requeue()
         owner = self.sets.get(key)
         if owner is None:
-            self._expectations.forget(key)
+            self._forget(key)
             return DONE
         # Read before pods are claimed: an event that arrives in between must not count for pods listed before it.
         satisfied = self._expectations.is_satisfied(key)
@@ -171,7 +195,8 @@ class ReplicaSetController(Controller):
 
         async def create(index: int) -> None:
             try:
-                await self._pod_control.create(pod_from_template(template, owner, self.api_version, self.kind), owner)
+                pod = pod_from_template(template, owner, self.api_version, self.kind)
+                self._consistency_store.wrote_at(key, "Pod", await self._pod_control.create(pod, owner))
             except ApiError as error:
                 # In a terminating namespace no retry can succeed, so it is no failure. The expectation expires by
                 # itself.
@@ -220,10 +245,11 @@ class ReplicaSetController(Controller):
         if status == owner.get("status"):
             return
         try:
-            await self.client.update(self.kind, {**owner, "status": status}, subresource="status")
+            written = await self.client.update(self.kind, {**owner, "status": status}, subresource="status")
         except Conflict:
             fresh = await self.client.get(self.kind, key_of(owner))
-            await self.client.update(self.kind, {**fresh, "status": status}, subresource="status")
+            written = await self.client.update(self.kind, {**fresh, "status": status}, subresource="status")
+        self._consistency_store.wrote_at(key_of(owner), self.kind, written)
 
 
 class ReplicationManager(ReplicaSetController):
@@ -234,6 +260,7 @@ class ReplicationManager(ReplicaSetController):
     queue_name: ClassVar[str] = "replicationmanager"
     kind: ClassVar[str] = "ReplicationController"
     api_version: ClassVar[str] = "v1"
+    consistency_gate: ClassVar[str] = ""
 
     def selector(self, owner: ReadOnlyObject) -> LabelSelector:
         """Return the label selector of a ReplicationController."""

@@ -9,6 +9,7 @@ from mockkube.explore.interleavings.invariants import INVARIANTS
 from mockkube.explore.interleavings.minimal_trace import MinimalTrace, TraceLine
 
 _READS_MAX: Final = 4
+_COLUMNS: Final = ("step", "at", "worker", "what", "reads", "before it had seen all of", "writes")
 
 
 def render_text(results: Sequence[InterleavingExploration]) -> str:
@@ -53,7 +54,9 @@ def _list_timeline(trace: MinimalTrace) -> Iterator[str]:
     for line in trace.lines:
         yield f"{line.number:4} {line.step.at:8.3f}s  {line.step.describe()}"
         if line.reads:
-            yield f"{'':16}read  {_join_reads(line)}"
+            yield f"{'':16}reads {_join_reads(line)}"
+        if line.late:
+            yield f"{'':16}before {', '.join(line.late)} had seen all"
         yield from (f"{'':16}{write}" for write in line.step.writes)
 
 
@@ -80,10 +83,11 @@ def _list_markdown_lines(result: InterleavingExploration) -> Iterator[str]:
         yield f"{INVARIANTS[trace.broken.invariant]}\n"
         yield f"**{trace.broken.message}**\n"
         yield from (f"- {one}" for one in trace.played.schedule.changes or ("in the default order",))
-        yield "\n| step | at | who | what | reads | writes |\n| --- | --- | --- | --- | --- | --- |"
+        yield f"\n| {' | '.join(_COLUMNS)} |\n|{' --- |' * len(_COLUMNS)}"
         for line in trace.lines:
             writes = "<br>".join(line.step.writes)
-            row = (line.number, f"{line.step.at:.3f} s", line.step.worker, line.step.subject, _join_reads(line), writes)
+            reads, late = _join_reads(line), ", ".join(line.late)
+            row = (line.number, f"{line.step.at:.3f} s", line.step.worker, line.step.subject, reads, late, writes)
             yield "| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |"
         yield ""
     yield from (f"**Not broken**: {name}, which the plan says is known to break\n" for name in result.missing)
@@ -131,6 +135,7 @@ def _trace_to_json(trace: MinimalTrace) -> dict[str, Any]:
                 "worker": line.step.worker,
                 "subject": line.step.subject,
                 "reads": list(line.reads),
+                "late": list(line.late),
                 "writes": list(line.step.writes),
             }
             for line in trace.lines

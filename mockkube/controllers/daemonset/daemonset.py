@@ -9,7 +9,7 @@ from typing import ClassVar, Final
 from mockkube.api.errors import ApiError, Conflict, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.events import NORMAL, WARNING
-from mockkube.client.informer import ObjectChange
+from mockkube.client.informer import ObjectChange, is_deletion
 from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.daemonset.placement import (
     DaemonPlacement,
@@ -26,6 +26,7 @@ from mockkube.controllers.daemonset.rollout import (
     rolling_update,
     sort_by_age,
 )
+from mockkube.controllers.framework.consistency_store import ConsistencyStore, TrackedInformer
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult, Requeue
 from mockkube.controllers.framework.controller_ref_manager import ControllerRefManager
 from mockkube.controllers.framework.expectations import Expectations
@@ -57,7 +58,7 @@ class DaemonSetController(Controller):
 
     def __init__(self, dependencies: ControllerDependencies) -> None:
         super().__init__(dependencies)
-        self.sets = self.watched_informer(_KIND)
+        self.sets = self.watched_informer(_KIND, self._on_set_change)
         self._expectations = Expectations(self.clock)
         pod_handler = OwnedObjectHandler(
             self.sets,
@@ -84,6 +85,21 @@ class DaemonSetController(Controller):
         self._taint_rules = dependencies.taint_rules(self.name)
         self._operators = make_selector_operators(dependencies.capabilities)
         self._placements: dict[Key, tuple[str, DaemonPlacement]] = {}
+        tracked = (TrackedInformer(self.pods, "", "pods"), TrackedInformer(self.sets, "apps", "daemonsets"))
+        checks_consistency = dependencies.capabilities.enabled("StaleControllerConsistencyDaemonSet")
+        self._consistency_store = ConsistencyStore(
+            "daemonset_controller", dependencies.metrics, tracked if checks_consistency else ()
+        )
+
+    def _on_set_change(self, change: ObjectChange) -> None:
+        # A set that is created again under the same name starts without what was expected of the old one.
+        if is_deletion(change):
+            self._forget(key_of(change.object))
+        self.enqueue_changed(change)
+
+    def _forget(self, key: Key) -> None:
+        self._expectations.forget(key)
+        self._consistency_store.forget(key)
 
     def _on_pod_add(self, key: Key, pod: ReadOnlyObject) -> None:
         self._expectations.creation_observed(key)
@@ -121,9 +137,12 @@ class DaemonSetController(Controller):
         if not key.namespace:
             self._sync_node(key)
             return DONE
+        # Expectations expire, even if the informer is later than that.
+        if self._consistency_store.is_stale(key):
+            return Requeue()
         daemon_set = self.sets.get(key)
         if daemon_set is None:
-            self._expectations.forget(key)
+            self._forget(key)
             self._placements.pop(key, None)
             return DONE
         if daemon_set["spec"].get("selector") == {}:
@@ -265,9 +284,8 @@ class DaemonSetController(Controller):
             # Pods are pinned by node affinity and bound by the scheduler, which also checks resources.
             spec = {**template["spec"], "affinity": pin_to_node(template["spec"].get("affinity"), nodes[index])}
             try:
-                await self._pod_control.create(
-                    pod_from_template({**template, "spec": spec}, daemon_set, "apps/v1", _KIND), daemon_set
-                )
+                pod = pod_from_template({**template, "spec": spec}, daemon_set, "apps/v1", _KIND)
+                self._consistency_store.wrote_at(key, "Pod", await self._pod_control.create(pod, daemon_set))
             except ApiError as error:
                 # In a terminating namespace no retry can succeed.
                 if not is_namespace_terminating(error):
@@ -316,10 +334,11 @@ class DaemonSetController(Controller):
             return {**obj, "status": {**status, "observedGeneration": generation} if observed else status}
 
         try:
-            await self.client.update(_KIND, with_counts(daemon_set), subresource="status")
+            written = await self.client.update(_KIND, with_counts(daemon_set), subresource="status")
         except Conflict:
             fresh = await self.client.get(_KIND, key_of(daemon_set))
-            await self.client.update(_KIND, with_counts(fresh), subresource="status")
+            written = await self.client.update(_KIND, with_counts(fresh), subresource="status")
+        self._consistency_store.wrote_at(key_of(daemon_set), _KIND, written)
 
 
 def _labels_and_taints(node: ReadOnlyObject) -> tuple[object, object]:

@@ -77,7 +77,7 @@ class JobController(Controller):
         tracked = (TrackedInformer(self.pods, "", "pods"), TrackedInformer(self.jobs, "batch", "jobs"))
         checks_consistency = dependencies.capabilities.enabled("StaleControllerConsistencyJob")
         self._consistency_store = ConsistencyStore(
-            self.clock, "job_controller", dependencies.metrics, tracked if checks_consistency else ()
+            "job_controller", dependencies.metrics, tracked if checks_consistency else ()
         )
         self._pod_control = JobPodControl(
             pod_control=PodControl(self.client, self.events),

@@ -73,7 +73,7 @@ class StatefulSetController(Controller):
         tracked.append(TrackedInformer(self.sets, "apps", "statefulsets"))
         checks_consistency = dependencies.capabilities.enabled("StaleControllerConsistencyStatefulSet")
         self._consistency_store = ConsistencyStore(
-            self.clock, "statefulset_controller", dependencies.metrics, tracked if checks_consistency else ()
+            "statefulset_controller", dependencies.metrics, tracked if checks_consistency else ()
         )
         self._pod_control = StatefulPodControl(
             self.client, self.events, self.pods, claims, self._consistency_store, spelled

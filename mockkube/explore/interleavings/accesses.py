@@ -42,6 +42,8 @@ class AccessRecorder:
         # Number of the current step, and what it processes: an event, the key of an item.
         self.number = NOBODY
         self.subject = ""
+        # Between steps, workers are asked whether they are ready, which is no step's read.
+        self._is_in_step = False
         # Number of the step that made an item of a queue ready, until a step takes the item.
         self._enablers: dict[str, int] = {}
         # Number of the step that wrote a revision.
@@ -50,10 +52,16 @@ class AccessRecorder:
     def start_step(self, number: int) -> None:
         """Start to record a step."""
         self.current, self.number, self.subject = Accesses(), number, ""
+        self._is_in_step = True
+
+    def end_step(self) -> None:
+        """Record no more reads; what becomes due until the next step is still this one's doing."""
+        self._is_in_step = False
 
     def read(self, name: str) -> None:
         """Record that the step read something."""
-        self.current.read.add(name)
+        if self._is_in_step:
+            self.current.read.add(name)
 
     def write(self, name: str, collections: Iterable[str] = ()) -> None:
         """Record that the step changed something, which belongs to these collections."""

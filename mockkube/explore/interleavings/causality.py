@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Final
 
 from mockkube.explore.interleavings.accesses import NOBODY
-from mockkube.explore.interleavings.schedule import CLOCK, PlayedStep
+from mockkube.explore.interleavings.schedule import PlayedStep
 from mockkube.lazy_dataclasses import dataclass
 
 _MASK: Final = (1 << 64) - 1
@@ -38,7 +38,7 @@ class Causality:
 
     def _add(self, number: int) -> None:
         step, dependencies, before = self._steps[number], 0, 0
-        enabler = self._find_enabler(number)
+        enabler = find_enabler(self._steps, number)
         for earlier in range(number - 1, -1, -1):
             other, bit = self._steps[earlier], 1 << earlier
             is_own = other.worker == step.worker or earlier == enabler
@@ -57,25 +57,10 @@ class Causality:
         """Return whether a step can be taken before an earlier one: not if that led to its enabler."""
         return enabler == NOBODY or (enabler != earlier and not self._before[enabler] >> earlier & 1)
 
-    def _find_enabler(self, number: int) -> int:
-        """Return the step that made this one possible: known from its queue or event, or the first one after which
-        its worker was ready."""
-        step = self._steps[number]
-        if step.accesses.enabler != NOBODY:
-            return step.accesses.enabler
-        first = number
-        while first and step.worker in self._steps[first - 1].ready and self._steps[first - 1].worker != step.worker:
-            first -= 1
-        return first - 1
-
     @property
     def races(self) -> Sequence[Race]:
         """Pairs of dependent steps of different workers, of which the later one can come first."""
         return self._races
-
-    def happened_before(self, number: int) -> Iterator[int]:
-        """Yield the numbers of the steps that led to a step."""
-        yield from _list_bits(self._before[number])
 
     def reverse(self, race: Race) -> list[int]:
         """Return the steps of a run in which the later step of a race comes first, up to that step.
@@ -86,10 +71,6 @@ class Causality:
         between = range(race.earlier + 1, race.later)
         kept = [one for one in between if needed >> one & 1 and not self._before[one] >> race.earlier & 1]
         return [*range(race.earlier), *kept, race.later]
-
-    def is_reorderable(self, race: Race) -> bool:
-        """Return whether the race is about more than the passing of time."""
-        return CLOCK not in (self._steps[race.earlier].worker, self._steps[race.later].worker)
 
     @cached_property
     def identity(self) -> int:
@@ -122,6 +103,20 @@ class Causality:
             for one in _list_bits(dependencies):
                 dependents[one] |= 1 << number
         return dependents
+
+
+def find_enabler(steps: Sequence[PlayedStep], number: int) -> int:
+    """Return the step that made another one possible; NOBODY if it was possible from the start.
+
+    That is known from its queue or its event; else it is the step after which its worker was ready.
+    """
+    step = steps[number]
+    if step.accesses.enabler != NOBODY:
+        return step.accesses.enabler
+    first = number
+    while first and step.worker in steps[first - 1].ready and steps[first - 1].worker != step.worker:
+        first -= 1
+    return first - 1
 
 
 def _list_bits(mask: int) -> Iterator[int]:

@@ -207,11 +207,16 @@ class _OrderCheck(_Check):
         obj = self.stored.list_objects(_STATEFUL_SETS).get(f"{_namespace(pod)}/{owner['name']}")
         if obj is None or obj["spec"].get("podManagementPolicy") == "Parallel":
             return
-        ordinal = _ordinal(pod)
-        lower = [one for one in self._list_pods_of(owner) if _ordinal(one) < ordinal]
-        waiting = sorted(one["metadata"]["name"] for one in lower if not is_ready(one) or not is_active(one))
+        start = (obj["spec"].get("ordinals") or {}).get("start", 0)
+        pods = self.stored.list_objects(PODS)
+        lower = [f"{owner['name']}-{number}" for number in range(start, _ordinal(pod))]
+        waiting = [name for name in lower if not _is_available(pods.get(f"{_namespace(pod)}/{name}"))]
         if waiting:
             yield self._broken(f"{pod['metadata']['name']} is created while {', '.join(waiting)} is not ready")
+
+
+def _is_available(pod: ReadOnlyObject | None) -> bool:
+    return pod is not None and is_active(pod) and is_ready(pod)
 
 
 class _RejectionCheck(_Check):

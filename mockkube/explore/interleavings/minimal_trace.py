@@ -1,14 +1,18 @@
-"""Minimal trace of a race: the steps that led to the break, without those that have nothing to do with it."""
+"""Minimal trace of a race: the steps whose results led to the break, and what each of them had not seen yet."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
-from mockkube.explore.interleavings.causality import Causality
+from mockkube.explore.interleavings.accesses import NOBODY
+from mockkube.explore.interleavings.causality import find_enabler
 from mockkube.explore.interleavings.invariants import SAME_OUTCOME
-from mockkube.explore.interleavings.schedule import CLOCK, OPERATOR, Break, PlayedSchedule, PlayedStep
+from mockkube.explore.interleavings.schedule import CLOCK, Break, PlayedSchedule, PlayedStep
 from mockkube.lazy_dataclasses import dataclass
 
 # Ends of the names of workers that only report.
-_REPORTERS = ("/events", "/leases", "/monitor")
+_REPORTERS: Final = ("/events", "/leases", "/monitor")
+_CACHE: Final = "/cache/"
+_MONITORS: Final = "/every-kind"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +24,8 @@ class TraceLine:
     step: PlayedStep
     # Objects that it read from caches and from the API server, in words.
     reads: tuple[str, ...]
+    # Caches of its component that had events waiting.
+    late: tuple[str, ...]
 
     @property
     def component(self) -> str:
@@ -37,37 +43,71 @@ class MinimalTrace:
 
 
 def find_minimal_trace(played: PlayedSchedule, broken: Break) -> MinimalTrace:
-    """Return the steps that happened before the break, of all steps of its run."""
+    """Return the steps that led to a break, of all steps of its run.
+
+    A step led to another if it made that one possible, or was the last to write what that one read.
+    """
     steps = played.steps
+    # The outcome is broken by no single step: all that wrote something have a part in it.
     if broken.invariant == SAME_OUTCOME:
-        # No step breaks it: what wrote something is shown, as each of these steps has a part in the outcome.
-        ends = [number for number, step in enumerate(steps) if step.writes and not _is_reporter(step)]
+        ends: Iterable[int] = [n for n, step in enumerate(steps) if step.writes and not _is_reporter(step)]
     else:
-        ends = [broken.step - 1]
-    numbers = _list_causes(Causality(steps), steps, ends)
-    lines = (TraceLine(number, steps[number], _list_reads(steps[number])) for number in numbers)
+        ends = [min(broken.step, len(steps)) - 1]
+    lines = (_make_line(number, steps[number]) for number in sorted(_find_causes(steps, ends)))
     return MinimalTrace(played, broken, tuple(lines))
 
 
-def _list_causes(causality: Causality, steps: Sequence[PlayedStep], ends: Iterable[int]) -> list[int]:
-    causes = {number for end in ends for number in (end, *causality.happened_before(end))}
-    return sorted(number for number in causes if not _is_reporter(steps[number]) and steps[number].worker != CLOCK)
+def _find_causes(steps: Sequence[PlayedStep], ends: Iterable[int]) -> set[int]:
+    causes: set[int] = set()
+    waiting = list(ends)
+    while waiting:
+        number = waiting.pop()
+        if number not in causes:
+            causes.add(number)
+            waiting += _list_direct_causes(steps, number)
+    return {number for number in causes if steps[number].worker != CLOCK and not _is_reporter(steps[number])}
+
+
+def _list_direct_causes(steps: Sequence[PlayedStep], number: int) -> Iterator[int]:
+    if (enabler := find_enabler(steps, number)) != NOBODY:
+        yield enabler
+    accesses = steps[number].accesses
+    # The memory of a component is shared by all that it does: it would connect everything.
+    wanted = {name for name in accesses.read if not name.startswith("memory ")}
+    # A write to a stored object is a change of what it was.
+    wanted |= {name for name in accesses.written if name.startswith("store ")}
+    for earlier in range(number - 1, -1, -1):
+        found = wanted & (steps[earlier].accesses.written | steps[earlier].accesses.touched)
+        if found and not _is_reporter(steps[earlier]):
+            yield earlier
+            wanted -= found
 
 
 def _is_reporter(step: PlayedStep) -> bool:
     return step.worker.endswith(_REPORTERS)
 
 
-def _list_reads(step: PlayedStep) -> tuple[str, ...]:
-    """Return the single objects that a step read, unless it is a delivery."""
-    if "/cache/" in step.worker or step.worker == OPERATOR:
-        return ()
-    cached = sorted(_name_cached(name) for name in step.accesses.read if "/cache/" in name)
-    stored = sorted(name.removeprefix("store ") for name in step.accesses.read if name.startswith("store "))
-    return tuple(dict.fromkeys(one for one in (*cached, *stored) if one and not one.endswith("*")))
+def _make_line(number: int, step: PlayedStep) -> TraceLine:
+    return TraceLine(number, step, tuple(_list_reads(step)), tuple(_list_late_caches(step)))
 
 
-def _name_cached(name: str) -> str:
-    """Return `cached KIND KEY` for an object of a cache; nothing for an index."""
-    kind, _, rest = name.partition("/cache/")[2].partition(" ")
-    return "" if "=" in rest or rest == "*" else f"cached {kind} {rest}"
+def _list_reads(step: PlayedStep) -> Iterator[str]:
+    """Yield the single objects that a step read, unless it is a delivery."""
+    if _CACHE in step.worker:
+        return
+    for name in sorted(step.accesses.read):
+        _, is_cached, cached = name.partition(_CACHE)
+        kind, _, key = cached.partition(" ")
+        # Names of indexes and of whole collections say little.
+        if is_cached and "=" not in key and key != "*":
+            yield f"cached {kind} {key}"
+        elif name.startswith("store ") and "/" in name.rpartition(" ")[2]:
+            yield name.removeprefix("store ")
+
+
+def _list_late_caches(step: PlayedStep) -> Iterator[str]:
+    """Yield the caches that had not seen everything when the step wrote something."""
+    component = step.worker.partition("/")[0]
+    if step.writes and _CACHE not in step.worker:
+        watches = (f"{component}{_CACHE}", f"{component}{_MONITORS}")
+        yield from (name for name in step.ready if name.startswith(watches))

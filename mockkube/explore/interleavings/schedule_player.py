@@ -1,6 +1,6 @@
 """Play schedules on a simulated cluster: set it up once, then play each schedule from the start of the window."""
 
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, Final
@@ -40,6 +40,9 @@ _FIELD_DEPTH: Final = 1
 class WindowWorld(SimulatedWorld):
     """World of the operator within a window, where only the schedule lets others take steps and time pass."""
 
+    # Condition for the operator's next action.
+    waits_for: Callable[[], Awaitable[bool]] | None = None
+
     async def settle(self) -> None:
         """Do nothing."""
 
@@ -48,7 +51,8 @@ class WindowWorld(SimulatedWorld):
         raise StepFailed("time passes by itself in a window: give the next action `at` instead")
 
     async def wait_until(self, holds: Callable[[], Awaitable[bool]], seconds_max: float) -> bool:
-        """Do not wait."""
+        """Return at once: the operator's next action waits instead."""
+        self.waits_for = holds
         return True
 
 
@@ -70,6 +74,8 @@ class SchedulePlayer:
         self._recorder = AccessRecorder()
         self._stack = AsyncExitStack()
         self._actions: list[WindowAction] = []
+        # Condition for the operator's next action, like the end of a deletion.
+        self._waits_for: Callable[[], Awaitable[bool]] | None = None
         self._began = 0.0
         # Index of the first step of the trace that the monitor has not seen.
         self._first_unread = 0
@@ -123,29 +129,30 @@ class SchedulePlayer:
         self._with_details = with_details
         run = _Run(schedule, self.plan.seconds)
         try:
-            found = await self._play_window(run)
-            if not found and run.is_possible:
-                found = await self._play_recovery(usual)
+            await self._play_window(run)
+            if run.is_possible:
+                await self._play_recovery(run, usual)
         except LivelockError as livelock:
-            run.error, found = str(livelock), []
+            run.error = str(livelock)
         failed = self._cluster.find_failed_components()
         error = run.error or "; ".join(f"{name}: {text}" for name, text in sorted(failed.items()))
-        breaks = tuple(Break(one.invariant, one.message, len(run.steps)) for one in found)
-        played = PlayedSchedule(schedule, tuple(run.steps), breaks, run.is_possible, error)
+        played = PlayedSchedule(schedule, tuple(run.steps), tuple(run.breaks.values()), run.is_possible, error)
         assert self._monitor is not None
         return PlayedWindow(played, summarize_outcome(self._monitor.stored))
 
-    async def _play_window(self, run: "_Run") -> list[Violation]:
-        """Take steps until the window is over or an invariant breaks."""
+    async def _play_window(self, run: "_Run") -> None:
+        """Take steps until the window is over, or every invariant is broken."""
         while len(run.steps) < STEPS_MAX:
+            if len(run.breaks) == len(self.plan.invariants):
+                return
             ready = {worker.name: worker for worker in await self._cluster.list_ready_workers()}
             names = list(ready)
-            if self._actions and self._now() >= self._actions[0].at:
+            if await self._can_operator_act():
                 names.append(OPERATOR)
             moment = self._find_next_moment()
             name = run.choose(names, self._now(), can_wait=moment is not None)
             if name is None:
-                return []
+                return
             self._recorder.start_step(len(run.steps))
             subject = ""
             if name == CLOCK:
@@ -156,9 +163,17 @@ class SchedulePlayer:
             else:
                 recording.record_memory(name, self._recorder)
                 await self._cluster.take_step(ready[name])
-            if found := self._finish_step(run, name, names, subject):
-                return found
+            self._recorder.end_step()
+            self._finish_step(run, name, names, subject)
         raise LivelockError(f"no rest after {STEPS_MAX} steps")
+
+    async def _can_operator_act(self) -> bool:
+        """Return whether the operator's next action is due, and what it waited for has happened."""
+        if not self._actions or self._now() < self._actions[0].at:
+            return False
+        if self._waits_for is not None and await self._waits_for():
+            self._waits_for = None
+        return self._waits_for is None
 
     def _now(self) -> float:
         return self._cluster.clock.monotonic() - self._began
@@ -175,12 +190,13 @@ class SchedulePlayer:
         action = self._actions.pop(0)
         world = WindowWorld(self._cluster, RunContext({}, Path()))
         refused = await play_action(world, action.action)
+        self._waits_for = world.waits_for
         await self._cluster.list_ready_workers()
         await self._cluster.trace.record_outside_writes(self._cluster.clock.monotonic())
         self._record_components()  # an action may have restarted a component
         return f"{action.describe()}: {refused}" if refused else action.describe()
 
-    def _finish_step(self, run: "_Run", name: str, ready: Sequence[str], subject: str) -> list[Violation]:
+    def _finish_step(self, run: "_Run", name: str, ready: Sequence[str], subject: str) -> None:
         assert self._monitor is not None
         trace = self._cluster.trace.steps[self._first_unread :]
         self._first_unread += len(trace)
@@ -189,19 +205,18 @@ class SchedulePlayer:
         texts = tuple(describe_write(write, with_fields=self._with_details) for write in writes)
         subject = subject or self._recorder.subject
         run.steps.append(PlayedStep(name, self._now(), self._recorder.current, tuple(ready), texts, subject))
-        return [found for step in trace for found in self._monitor.check(step)]
+        run.record_breaks(found for step in trace for found in self._monitor.check(step))
 
-    async def _play_recovery(self, usual: Outcome | None) -> list[Violation]:
-        """Let the cluster come to rest in the default order; return what is broken then."""
+    async def _play_recovery(self, run: "_Run", usual: Outcome | None) -> None:
+        """Let the cluster come to rest in the default order, and check what is broken then."""
         assert self._monitor is not None
         await self._cluster.settle()
         await self._cluster.advance(self.plan.recovery_seconds)
         trace = self._cluster.trace.steps[self._first_unread :]
         self._first_unread += len(trace)
-        found = [one for step in trace for one in self._monitor.check(step)]
-        if not found and usual is not None and SAME_OUTCOME in self.plan.invariants:
-            found = compare_outcomes(usual, summarize_outcome(self._monitor.stored))
-        return found
+        run.record_breaks(one for step in trace for one in self._monitor.check(step))
+        if not run.breaks and usual is not None and SAME_OUTCOME in self.plan.invariants:
+            run.record_breaks(compare_outcomes(usual, summarize_outcome(self._monitor.stored)))
 
 
 def describe_write(write: TraceWrite, *, with_fields: bool) -> str:
@@ -233,9 +248,16 @@ class _Run:
         self.steps: list[PlayedStep] = []
         self.is_possible = True
         self.error = ""
+        # The first break of each invariant.
+        self.breaks: dict[str, Break] = {}
         self._seconds = seconds
         # When the delayed worker may go on, although others are ready or time could pass.
         self._delayed_until: float | None = None
+
+    def record_breaks(self, found: Iterable[Violation]) -> None:
+        """Record what the last step broke."""
+        for one in found:
+            self.breaks.setdefault(one.invariant, Break(one.invariant, one.message, len(self.steps)))
 
     def choose(self, ready: Sequence[str], now: float, *, can_wait: bool) -> str | None:
         """Return the worker of the next step; None at the end of the window, or if the schedule is not possible."""

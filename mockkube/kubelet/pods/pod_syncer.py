@@ -31,6 +31,8 @@ from mockkube.matching.taints import TaintRules
 
 # Since this version, event messages do not name the container.
 _SHORT_MESSAGES_SINCE = Version(1, 35)
+# Since this version, the kubelet reads the node again before it rejects a pod for its labels only.
+_READS_NODE_AGAIN_SINCE = Version(1, 35)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +43,7 @@ class KubeletRules:
     status: PodStatusRules
     resize: ResizeRules
     names_container_in_events: bool
+    reads_node_again: bool
 
     @classmethod
     def from_capabilities(cls, caps: Capabilities, taints: TaintRules | None = None) -> "KubeletRules":
@@ -51,6 +54,7 @@ class KubeletRules:
             PodStatusRules.from_capabilities(caps),
             ResizeRules.from_capabilities(caps),
             caps.version < _SHORT_MESSAGES_SINCE,
+            caps.version >= _READS_NODE_AGAIN_SINCE,
         )
 
 
@@ -138,9 +142,8 @@ class PodSyncer:
             and not pod["metadata"].get("deletionTimestamp")
         ):
             decision = self._admit(pod, node, state)
-            # Upstream, too, reads the node again before it rejects a pod for its labels only: the informer may lag
-            # behind.
-            if decision.only_labels_reject and not node_is_fresh:
+            # The informer may lag behind.
+            if decision.only_labels_reject and self._rules.reads_node_again and not node_is_fresh:
                 return GET_FRESH_NODE
             if decision.rejection is not None:
                 self._reporter.record_rejection(pod, decision.rejection.reason)

@@ -3,24 +3,17 @@
 import pytest
 from prometheus_client import CollectorRegistry
 
-from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import Key, WatchEventType
+from mockkube.client.protocol import Key
 from mockkube.controllers.framework.consistency_store import ConsistencyStore, TrackedInformer
-from mockkube.runtime.virtual_time import VirtualClock
 
 KEY = Key("default", "s")
 
 
 class Seen:
-    """A cache as far as it matters: it has a kind, and tells of changes."""
+    """A cache as far as it matters: it has a kind, and a version."""
 
     kind = "Pod"
-
-    def add_event_handler(self, handler):
-        self.handler = handler
-
-    def see(self, version, kind=WatchEventType.MODIFIED):
-        self.handler(ObjectChange(kind, pod(version), None))
+    resource_version = ""
 
 
 def pod(version):
@@ -33,21 +26,16 @@ def cache():
 
 
 @pytest.fixture
-def clock():
-    return VirtualClock()
-
-
-@pytest.fixture
-def writes(cache, clock):
-    return ConsistencyStore(clock, "s", CollectorRegistry(), [TrackedInformer(cache, "", "pods")])
+def writes(cache):
+    return ConsistencyStore("s", CollectorRegistry(), [TrackedInformer(cache, "", "pods")])
 
 
 def test_it_is_behind_until_the_write_or_something_later_was_seen(writes, cache):
     assert writes.is_stale(KEY) is False
     writes.wrote_at(KEY, "Pod", pod(10))
-    cache.see(9)
+    cache.resource_version = "9"
     assert writes.is_stale(KEY) is True
-    cache.see(11, WatchEventType.DELETED)
+    cache.resource_version = "11"
     assert writes.is_stale(KEY) is False
 
 
@@ -61,15 +49,22 @@ def test_writes_of_kinds_nobody_follows_are_not_waited_for(writes):
     assert writes.is_stale(KEY) is False
 
 
-def test_nobody_waits_for_ever(writes, clock):
+def test_it_is_behind_while_a_new_list_is_due(writes, cache):
+    cache.resource_version = "11"
     writes.wrote_at(KEY, "Pod", pod(10))
-    clock.move_to(30)
+    cache.resource_version = ""
+    assert writes.is_stale(KEY) is True
+
+
+def test_nobody_waits_for_the_write_of_an_owner_that_is_gone(writes):
+    writes.wrote_at(KEY, "Pod", pod(10))
+    writes.forget(KEY)
     assert writes.is_stale(KEY) is False
 
 
-def test_skips_are_counted(cache, clock):
+def test_skips_are_counted(cache):
     registry = CollectorRegistry()
-    writes = ConsistencyStore(clock, "s", registry, [TrackedInformer(cache, "", "pods")])
+    writes = ConsistencyStore("s", registry, [TrackedInformer(cache, "", "pods")])
     writes.wrote_at(KEY, "Pod", pod(10))
     writes.is_stale(KEY)
     assert registry.get_sample_value("s_stale_sync_skips_total", {"group": "", "resource": "pods"}) == 1
