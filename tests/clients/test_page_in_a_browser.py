@@ -173,7 +173,7 @@ async def test_the_reason_of_an_eviction_is_found_by_name_with_the_keyboard(brow
     seen = await browse("eviction")
     assert seen["focused"] == "search"
     assert "Evicted: DeletionByTaintManager" in seen["text"]
-    assert "taint maintenance=now:NoExecute" in seen["text"]
+    assert "because node-2 had the taint maintenance=now:NoExecute, which it does not tolerate" in seen["text"]
     assert "would have helped" in seen["text"]
     assert "deletion requested" in seen["revisions"]
     assert seen["closed"]

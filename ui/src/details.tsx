@@ -2,7 +2,7 @@
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { addTaint, deletePod, removeTaint, restart, setCordon, setGate, setRunning, setVersion } from "./actions";
 import { LaneList, parseTaint } from "./map";
-import { formatDateTime, formatTaint, formatTime, lastRowAt, makeSpans, rowAt, statusAt, type ComponentRow, type Lane, type NodeRow, type PodRow } from "./model";
+import { formatDateTime, formatTaint, formatTime, lastRowAt, makeSpans, rowAt, statusAt, type ComponentRow, type Lane, type Model, type NodeRow, type PodRow } from "./model";
 import { Badge, Command, Tabs, type Tab } from "./parts";
 import { api, CONTROL, get } from "./session";
 import { useShared, useView } from "./state";
@@ -84,8 +84,9 @@ function Facts({ lane, at }: { lane: Lane; at: number | null }) {
   );
 }
 
+const TAINTED = "DeletionByTaintManager";
 const REASONS: Record<string, string> = {
-  DeletionByTaintManager: "The controller manager evicted it, because its node has a NoExecute taint that it does not tolerate, or no longer tolerates.",
+  [TAINTED]: "The controller manager evicted it, because its node has a NoExecute taint that it does not tolerate, or no longer tolerates.",
   PreemptionByScheduler: "The scheduler evicted it to make room for a pod with a higher priority.",
   EvictionByEvictionAPI: "Somebody evicted it through the eviction API, as kubectl drain does.",
   TerminationByKubelet: "The kubelet ended it.",
@@ -93,9 +94,20 @@ const REASONS: Record<string, string> = {
   DeletionByDeviceTaintManager: "The controller manager evicted it, because one of its devices is tainted.",
 };
 
+// Why a pod was evicted, in a sentence: with the taints that its node had then, if they are known.
+function describeReason(model: Model, lane: Lane, row: PodRow): string | undefined {
+  if (row[3] !== TAINTED) return REASONS[row[3]];
+  const index = lane.rows.findIndex((one) => one !== null && (one as PodRow)[3] === TAINTED);
+  const node = model.lanes.get(`nodes//${row[2]}`);
+  const taints = (node && rowAt<NodeRow>(node, lane.times[index])?.[2])?.filter((one) => one[2] === "NoExecute").map(formatTaint);
+  if (!taints?.length) return REASONS[TAINTED];
+  return `The controller manager evicted it, because ${row[2]} had the taint${taints.length > 1 ? "s" : ""} ${taints.join(", ")}, which it does not tolerate, or no longer tolerates.`;
+}
+
 function Why({ lane, stamp }: { lane: Lane; stamp: string }) {
-  const { at, propose } = useShared();
+  const { at, propose, model } = useShared();
   const row = lastRowAt<PodRow>(lane, at);
+  const reason = row && describeReason(model, lane, row);
   const status = statusAt(lane, at);
   const why = useFetched(() => get<Explanation>(api(`${CONTROL}/namespaces/${lane.namespace}/pods/${lane.name}/why`)), [stamp]);
   return (
@@ -103,7 +115,7 @@ function Why({ lane, stamp }: { lane: Lane; stamp: string }) {
       {row && (row[3] || row[4]) && (
         <div class={`box tone-${row[1]}`}>
           <h3>{row[0]}{row[3] && `: ${row[3]}`}</h3>
-          {REASONS[row[3]] && <p>{REASONS[row[3]]}</p>}
+          {reason && <p>{reason}</p>}
           {row[4] && <p class="quote">{row[4]}</p>}
         </div>
       )}

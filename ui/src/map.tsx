@@ -63,7 +63,7 @@ function NewTaint() {
   const taint = parseTaint(text);
   return (
     <div class="new-taint">
-      <label for="new-taint">Drag to a node</label>
+      <label for="new-taint">Drag this taint to a node</label>
       <input id="new-taint" value={text} spellcheck={false} onInput={(event) => setText(event.currentTarget.value)} aria-invalid={taint === null} aria-describedby="new-taint-hint" />
       <span id="new-taint-hint" class="hidden">A taint as kubectl writes it: key=value:Effect. With the keyboard, open a node and add it there.</span>
       {taint && <TaintChip taint={taint} live />}

@@ -23,7 +23,7 @@ export function WhyReport({ report }: { report: Explanation }) {
     <div class="why">
       <p>The pod {report.state}.</p>
       {deeds.map((one) => <p key={one}>{bold(one)}</p>)}
-      {obstacle && <p><b>What stops it now:</b> {obstacle.component} {obstacle.reason}{obstacle.detail && ` (${obstacle.detail})`}</p>}
+      {obstacle && <p><b>{gone ? "On that node now:" : "What stops it now:"}</b> {obstacle.component} {obstacle.reason}{obstacle.detail && ` (${obstacle.detail})`}</p>}
       {!obstacle && decision && !gone && deeds.length === 0 && <p>Nothing stops it: {report.node ? "it" : "a new pod like it would stay pending:"} {decision}.</p>}
       {notes.map((one) => <p key={one}><b>Note:</b> {one}</p>)}
       {waits && nodes.length > 0 && <Rejections nodes={nodes} />}
