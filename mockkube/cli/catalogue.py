@@ -21,6 +21,8 @@ class CommandEntry:
 
 
 COMMANDS: Final = (
+    CommandEntry("demo", "Play an example: a gate that is half on, and what follows."),
+    CommandEntry("doctor", "Check what this machine has, and what is missing."),
     CommandEntry("up", "Start a cluster in the foreground."),
     CommandEntry("down", "Stop a running cluster."),
     CommandEntry("status", "Show the clusters of this user."),

@@ -41,7 +41,7 @@ def command(
         link = issue_link(config)  # the first one has been used
     click.echo(link)
     if not only_prints:
-        _open_browser(link)
+        open_browser(link)
     return Exit.OK
 
 
@@ -72,7 +72,8 @@ def _read_exploration(path: Path) -> bytes:
     return content
 
 
-def _open_browser(link: str) -> None:
+def open_browser(link: str) -> None:
+    """Open a link in the browser of the desktop, if there is one."""
     import webbrowser
 
     # On a machine without a screen there is no browser, or one in the terminal, which would show nothing.
