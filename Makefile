@@ -20,6 +20,9 @@ INSTALLED := $(if $(wildcard $(DEVELOPMENT)),$(DEVELOPMENT),$(RUNTIME))
 PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
 .PHONY: help up ui quick test test-all proof conformance-long lint fmt bench stalls fuzz chaos chaos-cluster soak oracle claims mutants judge lock clean kinds types dist wheels
+# Tests start hundreds of processes: each would compile again what it imports.
+quick test test-all proof lint: export PYTHONDONTWRITEBYTECODE :=
+
 .DELETE_ON_ERROR:
 
 help:
