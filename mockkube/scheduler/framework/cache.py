@@ -23,6 +23,10 @@ _CLAIM_STATUS_FIELDS: Final = (
 )
 
 
+# How many removed nodes are remembered at least, for those who have not seen their removal yet.
+REMOVED_NODES_MAX: Final = 256
+
+
 class Cache:
     """All nodes and the pods on them; plugins see it as NodeInfoLister."""
 
@@ -68,6 +72,11 @@ class Cache:
     def changed_since(self, generation: int) -> Iterable[str]:
         """Return the names of nodes that were added, changed or removed after a generation, latest first."""
         return self._changes.names_since(generation)
+
+    @property
+    def forgotten_generation(self) -> int:
+        """Generation of the latest removal that `changed_since` no longer returns."""
+        return self._changes.forgotten_generation
 
     def have_pods_with_affinity(self) -> Iterable[NodeInfo]:
         """Return the nodes with pods that have inter-pod affinity or anti-affinity of any kind."""
@@ -154,6 +163,9 @@ class Cache:
     def _record_change(self, name: str) -> int:  # hot: per pod
         self.generation += 1
         self._changes.record(name, self.generation)
+        # Nodes come and go for ever where they are scaled.
+        if len(self._changes) > 2 * len(self._nodes) + REMOVED_NODES_MAX:
+            self._changes.forget_others(self._nodes)
         return self.generation
 
     def _adjust_image_counts(self, node: NodeInfo, sign: int) -> None:

@@ -141,6 +141,11 @@ class NodeInfoLister(Protocol):
         """Return the names of nodes that were added, changed or removed after a generation, latest first."""
         ...
 
+    @property
+    def forgotten_generation(self) -> int:
+        """Generation of the latest removal that `changed_since` no longer returns."""
+        ...
+
     def have_pods_with_affinity(self) -> Iterable[NodeInfo]:
         """Return the nodes with pods that have inter-pod affinity or anti-affinity of any kind."""
         ...

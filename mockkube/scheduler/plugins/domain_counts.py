@@ -44,9 +44,12 @@ class DomainCounts(Generic[T]):
 
     def refresh(self) -> None:  # hot: per pod; the first time per node
         """Apply the changes of nodes since the last refresh."""
-        nodes, contributions = self._nodes, self._contributions
+        nodes = self._nodes
         if nodes.generation == self._generation:
             return
+        if self._generation < nodes.forgotten_generation:
+            self._contributions, self._tables, self._generation = {}, {}, -1
+        contributions = self._contributions
         for name in nodes.changed_since(self._generation):
             node = nodes.get(name)
             new = () if node is None else tuple(self._read(node))

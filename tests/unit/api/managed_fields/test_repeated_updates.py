@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mockkube.api.managed_fields import repeated_updates
 from mockkube.api.managed_fields import updater as updaters
 from mockkube.api.managed_fields.managers import encode
 from mockkube.api.managed_fields.merge_updater import MergeUpdater
@@ -115,3 +116,21 @@ def test_a_repeated_update_changes_the_time_of_its_manager_alone(thing):
 )  # fmt: skip
 def test_any_other_update_is_computed(thing, entries, paths):
     assert repeat_update(entries, ME, paths, thing, "9") is None
+
+
+def owned(*uids):
+    owners = {f'k:{{"uid":"{uid}"}}': {".": {}, "f:image": {}} for uid in uids}
+    return entry(fields={"f:spec": {"f:containers": {".": {}, **owners}, "f:replicas": {}}})
+
+
+def test_what_is_known_of_fields_does_not_grow_with_owners(thing):
+    before = len(repeated_updates._SETTLED)
+    for number in range(100):
+        one = owned(f"{number:08}-aaaa")
+        assert repeat_update([one], ME, [REPLICAS], thing, "9") == [{**one, "time": "9"}]
+    assert len(repeated_updates._SETTLED) <= before + 1
+
+
+def test_the_order_of_several_owners_counts(thing):
+    assert repeat_update([owned("a", "b")], ME, [REPLICAS], thing, "9") is not None
+    assert repeat_update([owned("b", "a")], ME, [REPLICAS], thing, "9") is None

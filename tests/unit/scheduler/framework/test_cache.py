@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mockkube.features.capabilities import Capabilities
-from mockkube.scheduler.framework.cache import Cache
+from mockkube.scheduler.framework.cache import REMOVED_NODES_MAX, Cache
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import PodRequestCalculator
 
@@ -159,3 +159,15 @@ def test_sums_are_those_of_the_pods_whatever_happens(steps):
         there = {uid for uid, on in where.items() if on == name}
         assert set(picture.get(name).pods) == there
         assert used(picture, name) == 1000 * len(there)
+
+
+def test_nodes_that_came_and_went_are_forgotten(picture):
+    for number in range(10 * REMOVED_NODES_MAX):
+        name = f"extra-{number}"
+        picture.set_node(node(name))
+        picture.remove_node(name)
+    changed = list(picture.changed_since(0))
+    assert len(changed) <= 2 * len(picture.all) + REMOVED_NODES_MAX
+    assert {"n1", "n2", name} <= set(changed)
+    # Who has read no later than this must not rely on the changes alone.
+    assert 0 < picture.forgotten_generation < picture.generation

@@ -1,10 +1,12 @@
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mockkube.features.capabilities import Capabilities
-from mockkube.scheduler.framework.cache import Cache
+from mockkube.scheduler.framework import cache as cache_module
+from mockkube.scheduler.framework.cache import REMOVED_NODES_MAX, Cache
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import PodRequestCalculator
@@ -44,16 +46,18 @@ def _pods_by_zone(node: NodeInfo) -> list[tuple[str, str, int]]:
     return [("zone", node.labels["zone"], len(node.pods))] if node.pods else []
 
 
-@given(_STEPS)
+@given(_STEPS, st.sampled_from([0, REMOVED_NODES_MAX]))
 @settings(max_examples=200, deadline=None)
-def test_counts_that_follow_changes_are_those_counted_afresh(steps) -> None:
+def test_counts_that_follow_changes_are_those_counted_afresh(steps, removed_nodes_max) -> None:
     picture = _picture()
     following = DomainCounts(picture, _pods_by_zone)
-    for step in steps:
-        if step[0] == "look":
-            following.refresh()
-        else:
-            _play(picture, *step)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(cache_module, "REMOVED_NODES_MAX", removed_nodes_max)
+        for step in steps:
+            if step[0] == "look":
+                following.refresh()
+            else:
+                _play(picture, *step)
     following.refresh()
     afresh = DomainCounts(picture, _pods_by_zone)
     afresh.refresh()
