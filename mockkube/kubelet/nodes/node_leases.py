@@ -6,6 +6,7 @@ upstream 1.36: pkg/kubelet/kubelet.go, staging/src/k8s.io/component-helpers/apim
 import logging
 import zlib
 from collections.abc import Callable
+from dataclasses import field
 from typing import Final
 
 from mockkube.api.errors import AlreadyExists, ApiError, Conflict, NotFound
@@ -13,16 +14,30 @@ from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_micro_time
 from mockkube.client.bad_objects import BadObjects
 from mockkube.client.protocol import Client, Key
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Signal
 
 NAMESPACE: Final = "kube-node-lease"
+# Annotation of a node with the duration of its lease (upstream: nodeLeaseDurationSeconds in KubeletConfiguration).
+DURATION_ANNOTATION: Final = "mockkube.dev/lease-duration-seconds"
 LEASE_SECONDS: Final = 40
-RENEW_SECONDS: Final = 10
+_LEASE_SECONDS_MAX: Final = 2**31 - 1
+# Renewals within the duration of a lease.
+_RENEWALS: Final = 4
 # Nodes are spread over this many moments of a renew interval, so that thousands of leases are not due together.
 _SLOTS: Final = 10
 
 _LOG: Final = logging.getLogger("mockkube.kubelet")
+
+
+@dataclass(slots=True)
+class _Slot:
+    """Nodes whose leases are renewed at the same moments."""
+
+    renew_seconds: float
+    due_at: float = 0.0
+    nodes: dict[str, ReadOnlyObject] = field(default_factory=dict)
 
 
 class NodeLeases:
@@ -42,29 +57,42 @@ class NodeLeases:
         self._bad_objects = BadObjects() if bad_objects is None else bad_objects
         self.signal = Signal()
         self._client, self._clock, self._owns = client, clock, owns
-        self._slots: list[dict[str, ReadOnlyObject]] = [{} for _ in range(_SLOTS)]
+        # By duration of the leases and number.
+        self._slots: dict[tuple[int, int], _Slot] = {}
+        self._slots_by_node: dict[str, _Slot] = {}
         self._new_nodes: dict[str, ReadOnlyObject] = {}
         # Each lease as written last.
         self._leases: dict[str, ReadOnlyObject] = {}
-        self._due_times = [0.0] * _SLOTS
         # Called with a node that another kubelet owns, once per round.
         self.on_lost: Callable[[str], None] = lambda name: None
 
     def add(self, node: ReadOnlyObject) -> None:
         """Renew the lease of a node from now on; the first time in the next step."""
         name = node["metadata"]["name"]
-        slot = self._slots[_slot_of(name)]
-        if name in slot and slot[name]["metadata"].get("uid") == node["metadata"].get("uid"):
-            return
-        # An empty slot has no due time yet; the others keep theirs.
-        if not slot:
-            self._due_times[_slot_of(name)] = self._clock.monotonic() + RENEW_SECONDS * (_slot_of(name) + 1) / _SLOTS
-        slot[name] = self._new_nodes[name] = node
+        known = self._slots_by_node.get(name)
+        if known is not None:
+            if known.nodes[name]["metadata"].get("uid") == node["metadata"].get("uid"):
+                return
+            del known.nodes[name]
+        slot = self._slots_by_node[name] = self._get_slot(node)
+        slot.nodes[name] = self._new_nodes[name] = node
         self.signal.notify()
+
+    def _get_slot(self, node: ReadOnlyObject) -> _Slot:
+        """Return the slot of a node, with a due time."""
+        seconds, number = get_lease_seconds(node), zlib.crc32(node["metadata"]["name"].encode()) % _SLOTS
+        slot = self._slots.get((seconds, number))
+        if slot is None:
+            slot = self._slots[seconds, number] = _Slot(seconds / _RENEWALS)
+        # An empty slot has no due time yet; the others keep theirs.
+        if not slot.nodes:
+            slot.due_at = self._clock.monotonic() + slot.renew_seconds * (number + 1) / _SLOTS
+        return slot
 
     def remove(self, name: str) -> None:
         """Stop renewing the lease of a node; the lease itself expires."""
-        self._slots[_slot_of(name)].pop(name, None)
+        if (slot := self._slots_by_node.pop(name, None)) is not None:
+            del slot.nodes[name]
         self._new_nodes.pop(name, None)
         self._leases.pop(name, None)
         self._bad_objects.forget("Lease", Key(NAMESPACE, name), self.name)
@@ -76,7 +104,7 @@ class NodeLeases:
 
     def wake_at(self) -> float | None:
         """Return when the next slot is due."""
-        return min((due for due, slot in zip(self._due_times, self._slots, strict=True) if slot), default=None)
+        return min((slot.due_at for slot in self._slots.values() if slot.nodes), default=None)
 
     async def step(self) -> None:
         """Renew the leases that are due."""
@@ -84,10 +112,11 @@ class NodeLeases:
         for node in fresh.values():
             await self._renew(node)
         now = self._clock.monotonic()
-        for number, slot in enumerate(self._slots):
-            if slot and self._due_times[number] <= now:
-                self._due_times[number] = now + RENEW_SECONDS
-                for name, node in list(slot.items()):
+        # In the order of their numbers, not of the nodes that were added to them first.
+        for _, slot in sorted(self._slots.items()):
+            if slot.nodes and slot.due_at <= now:
+                slot.due_at = now + slot.renew_seconds
+                for name, node in list(slot.nodes.items()):
                     if name not in fresh:
                         await self._renew(node)
 
@@ -102,7 +131,7 @@ class NodeLeases:
         except (NotFound, AlreadyExists, Conflict):
             self._leases.pop(name, None)  # changed or deleted by another client: the next round reads it
         except ApiError as error:
-            _LOG.warning("lease of node %s: %s; next try in %d s", name, error, RENEW_SECONDS)
+            _LOG.warning("lease of node %s: %s; next try in %g s", name, error, self._slots_by_node[name].renew_seconds)
         except Exception as error:
             self._leases.pop(name, None)
             self._bad_objects.record_failure(self.name, "Lease", Key(NAMESPACE, name), error)
@@ -129,11 +158,14 @@ class NodeLeases:
             "metadata": {"name": name, "namespace": NAMESPACE, "ownerReferences": [owner]},
             "spec": {
                 "holderIdentity": name,
-                "leaseDurationSeconds": LEASE_SECONDS,
+                "leaseDurationSeconds": get_lease_seconds(node),
                 "renewTime": render_micro_time(self._clock.now()),
             },
         }
 
 
-def _slot_of(name: str) -> int:
-    return zlib.crc32(name.encode()) % _SLOTS
+def get_lease_seconds(node: ReadOnlyObject) -> int:
+    """Return the duration of a node's lease; an annotation that is no number of seconds is ignored."""
+    text = (node["metadata"].get("annotations") or {}).get(DURATION_ANNOTATION, "")
+    seconds = int(text) if text.isascii() and text.isdigit() and len(text) <= len(str(_LEASE_SECONDS_MAX)) else 0
+    return seconds if 0 < seconds <= _LEASE_SECONDS_MAX else LEASE_SECONDS
