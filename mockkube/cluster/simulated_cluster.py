@@ -184,7 +184,7 @@ class SimulatedCluster:
     async def list_ready_workers(self) -> list[Worker]:
         """Return the workers that can take a step now, once everything written has reached the watches."""
         await self._wait_for_delivery()
-        return [worker for worker in self._executor.get_workers() if worker.is_ready()]
+        return list(self._executor.list_ready_workers())
 
     async def take_step(self, worker: Worker) -> None:
         """Let one worker take a step, and record it in the trace."""
@@ -203,7 +203,7 @@ class SimulatedCluster:
 
     def _choose_worker(self, chooser: Chooser) -> Worker | None:
         """Return the worker that takes the next step; None if the cluster is at rest."""
-        ready_workers = (worker for worker in self._executor.get_workers() if worker.is_ready())
+        ready_workers = self._executor.list_ready_workers()
         if isinstance(chooser, InOrderChooser):
             return next(ready_workers, None)  # what it would choose, without asking the others
         ready = list(ready_workers)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import field
+from functools import lru_cache
 from typing import Any, Final
 
 import orjson
@@ -21,6 +22,7 @@ from mockkube.runtime.clock import Clock
 from mockkube.runtime.component import ComponentDependencies
 from mockkube.runtime.random import Random
 from mockkube.runtime.steps import Signal
+from mockkube.runtime.virtual_time import VirtualClock
 from mockkube.scheduler.scheduler import Scheduler, build
 
 SCHEDULER_NAME: Final = "kube-scheduler"
@@ -41,7 +43,7 @@ class RecordedCluster:
     async def from_client(cls, client: Client, caps: Capabilities, clock: Clock) -> "RecordedCluster":
         """Record a cluster; the client should return objects without dropping fields."""
         objects = {}
-        for kind in _recorded_kinds(caps, clock):
+        for kind in _recorded_kinds(caps):
             try:
                 objects[kind] = tuple((await client.list(kind)).items)
             # A server of an older version does not serve every kind that the newest scheduler watches.
@@ -96,13 +98,23 @@ def decode_copy(obj: ReadOnlyObject, decoder: VersionedDecoder) -> Object:
     return decoder.decoder_for(group, version, obj["kind"])(copy)
 
 
-def _recorded_kinds(caps: Capabilities, clock: Clock) -> Iterable[str]:
+def _recorded_kinds(caps: Capabilities) -> Iterable[str]:
     """Return the kinds that schedulers watch, at this version or the newest."""
+    # Proposals of installed packages may not be hashable.
+    return _find_kinds(caps) if caps.trains else _find_kinds_once(caps.version, caps.gates)
+
+
+@lru_cache(maxsize=64)
+def _find_kinds_once(version: Version, gates: frozenset[str]) -> Iterable[str]:
+    return _find_kinds(Capabilities(version, gates))
+
+
+def _find_kinds(caps: Capabilities) -> Iterable[str]:
     nothing: Any = _RecordedClient(RecordedCluster({}), caps)
     # Attempts with newer versions need kinds that this version does not watch, so they are recorded, too.
     newest = Capabilities(NEWEST, enabled_gates(NEWEST, component=SCHEDULER_NAME), caps.trains)
-    schedulers = (build(_scheduler_dependencies(nothing, each, clock)) for each in (caps, newest))
-    return dict.fromkeys(cache.kind for scheduler in schedulers for cache in scheduler.informers.workers)
+    schedulers = (build(_scheduler_dependencies(nothing, each, VirtualClock())) for each in (caps, newest))
+    return tuple(dict.fromkeys(cache.kind for scheduler in schedulers for cache in scheduler.informers.workers))
 
 
 async def build_scheduler(

@@ -12,6 +12,8 @@ from mockkube.explore.plans.orders import Moves
 from mockkube.explore.plans.plan import RolloutPlan
 from mockkube.lazy_dataclasses import dataclass
 
+# Long enough for a loop that creates the same number of pods in each second; all others need the whole window.
+FIRST_WINDOW_SECONDS: Final = 10
 WINDOW_SECONDS: Final = 60
 _MINUTE: Final = 60.0
 
@@ -95,9 +97,28 @@ async def measure_rate_after(runner: PathRunner, loop: HotLoopPath) -> HotLoopRa
     first, began = len(trace), clock.monotonic()
     # The chooser would cut the loop off again as soon as it is recognized.
     runner.allow_hot_loops()
-    await runner.pass_time(WINDOW_SECONDS)
+    await runner.pass_time(FIRST_WINDOW_SECONDS)
+    created = count_created_pods(trace[first:], runner.intent, began, FIRST_WINDOW_SECONDS)
+    unsteady = {one.workload for one in created if not is_steady(one)}
+    if not unsteady and _find_harmed_workloads(runner) <= {one.workload for one in created}:
+        return HotLoopRate(loop, began, FIRST_WINDOW_SECONDS, tuple(created))
+    await runner.pass_time(WINDOW_SECONDS - FIRST_WINDOW_SECONDS)
     created = count_created_pods(trace[first:], runner.intent, began, WINDOW_SECONDS)
     return HotLoopRate(loop, began, WINDOW_SECONDS, tuple(created))
+
+
+def _find_harmed_workloads(runner: PathRunner) -> set[str]:
+    """Return the workloads whose pods came to harm; a controller that backs off may create the next one much later."""
+    return {one.workload for record in runner.records for one in record.observations if one.is_harmful}
+
+
+def is_steady(pods: CreatedPods) -> bool:
+    """Return whether as many pods were created in each second.
+
+    The window does not begin with a second of the loop, so what its first second lacks its last one has.
+    """
+    counts = [count for _, count in pods.series]
+    return min(counts[1:-1]) > 0 and len(set(counts[1:-1])) == 1 and sum(counts) == counts[1] * len(counts)
 
 
 def count_created_pods(

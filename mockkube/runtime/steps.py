@@ -22,14 +22,17 @@ class LivelockError(Exception):
 class Signal:
     """Notifies the runner of a worker that it may have become ready; cheap, idempotent, never waits."""
 
-    __slots__ = ("_notified", "_waiter")
+    __slots__ = ("_notified", "_waiter", "notifications")
 
     def __init__(self) -> None:
+        # Number of notifications so far.
+        self.notifications = 0
         self._notified = False
         self._waiter: asyncio.Future[None] | None = None
 
     def notify(self) -> None:
         """Wake the waiter, or make the next wait return immediately."""
+        self.notifications += 1
         self._notified = True
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)

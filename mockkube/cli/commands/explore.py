@@ -121,20 +121,16 @@ def _load_plan(path: str, seed: int | None) -> "RolloutPlan":
 
 @contextmanager
 def _open_player(plan: "RolloutPlan", workers: int | None, dask: str | None) -> "Iterator[Players]":
-    """Yield what plays paths: this process, processes of this machine, or a Dask cluster."""
+    """Yield what plays paths: processes of this machine, or a Dask cluster."""
     if dask is not None:
         with open_dask_pool(dask, workers) as pool:
             from mockkube.explore.distributed_player import DistributedPlayer
 
             yield DistributedPlayer(plan, pool)
         return
-    from mockkube.explore.players import ParallelPlayer, SequentialPlayer
+    from mockkube.explore.players import ParallelPlayer
 
-    workers = workers or os.cpu_count() or 1
-    if workers == 1:
-        yield SequentialPlayer(plan)
-        return
-    with ParallelPlayer(plan, workers) as player:
+    with ParallelPlayer(plan, workers or os.cpu_count() or 1) as player:
         yield player
 
 

@@ -57,6 +57,9 @@ class ControlApi:
         self._store_maintenance = StoreMaintenance(store, clock)
         self._group = asyncio.TaskGroup()
         self._tasks: list[asyncio.Task[None]] = []
+        # Specs of components, and the revisions from which they were decoded.
+        self._specs: Mapping[str, ComponentSpec] = {}
+        self._spec_revisions: dict[str, int] = {}
         self.registry = Registry(
             store=store,
             clock=clock,
@@ -99,9 +102,15 @@ class ControlApi:
 
     def load_component_specs(self) -> Mapping[str, ComponentSpec]:
         """Return the spec of every component by name."""
-        return {
-            name: ComponentSpec.from_object(obj, self._trains) for name, obj in self.load_objects("components").items()
-        }
+        collection = self.get_collection("components")
+        revisions = {cached.name: cached.revision for cached in collection.objects.values()}
+        if revisions != self._spec_revisions:
+            self._spec_revisions = revisions
+            self._specs = {
+                name: ComponentSpec.from_object(obj, self._trains)
+                for name, obj in self.load_objects("components").items()
+            }
+        return self._specs
 
     async def load_specs_at(self, plural: str, revision: int) -> dict[str, Object]:
         """Return the spec of every object of a kind at a revision; Compacted if that is too old."""

@@ -1,7 +1,7 @@
 """Executor whose owner decides when a worker takes a step, one at a time."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from typing import Final
 
@@ -20,6 +20,10 @@ class SteppedWorker:
         self._task: asyncio.Task[None] | None = None
         self._is_suspended = False
         self._halted_event = asyncio.Event()
+        # When the worker was last found not to be ready, and how often its signal had been notified by then.
+        self._rested_at = -1.0
+        self._rested_notifications = 0
+        self._own_signal = worker.signal
 
     @property
     def name(self) -> str:
@@ -34,6 +38,17 @@ class SteppedWorker:
     def is_ready(self) -> bool:
         """Return whether the worker is ready and not in the middle of a step."""
         return self._task is None and self.worker.is_ready()
+
+    # hot: per step, for each worker of the cluster
+    def is_ready_at(self, now: float) -> bool:
+        """Return whether the worker is ready at this time; do not ask it again before its signal or time says so."""
+        notifications = self._own_signal.notifications
+        if self._rested_at == now and self._rested_notifications == notifications:
+            return False
+        if self.is_ready():
+            return True
+        self._rested_at, self._rested_notifications = now, notifications
+        return False
 
     def wake_at(self) -> float | None:
         """Return when the worker wakes, None in the middle of a step."""
@@ -109,6 +124,11 @@ class SteppedExecutor:
     def get_workers(self) -> Sequence[SteppedWorker]:
         """Return the workers in the order in which they were added."""
         return self._workers_in_order
+
+    def list_ready_workers(self) -> Iterator[SteppedWorker]:
+        """Yield the workers that are ready, in their order."""
+        now = self._clock.monotonic()
+        return (worker for worker in self._workers_in_order if worker.is_ready_at(now))
 
     def add_workers(self, workers: Sequence[Worker]) -> None:
         """Add workers after the present ones."""

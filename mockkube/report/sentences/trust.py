@@ -94,9 +94,9 @@ def _pace(answer: Answer) -> str:
     """Say how the rate of hot loops was measured."""
     if not answer.result.rates:
         return ""
+    windows = " or ".join(str(seconds) for seconds in sorted({one.window_seconds for one in answer.result.rates}))
     return (
-        " The rate of hot loops was measured in a separate run, over "
-        f"{answer.result.rates[0].window_seconds} s of virtual time, with "
+        f" The rate of hot loops was measured in a separate run, over {windows} s of virtual time, with "
         f"the real limits of kube-controller-manager's client ({CONTROLLER_CLIENT_LIMITS['kube-api-qps']} requests a "
         f"second, {CONTROLLER_CLIENT_LIMITS['kube-api-burst']} at once); "
         "other limits of a real cluster are not simulated."

@@ -67,6 +67,8 @@ class SchedulingCycle:
         self.name = f"{owner}/cycle"
         self._dependencies = dependencies
         self._synced = False
+        for informer in dependencies.informers.workers:
+            informer.notify_when_synced(self.signal)
 
     @property
     def signal(self) -> Signal:
