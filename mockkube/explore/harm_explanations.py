@@ -10,6 +10,7 @@ from typing import Final
 from mockkube.api.errors import NotFound
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import Key
+from mockkube.cluster.components.component_flags import get_scheduler_configuration
 from mockkube.cluster.components.explained_components import make_cluster_components
 from mockkube.cluster.simulated_cluster import SimulatedCluster
 from mockkube.explain.components import ClusterComponents
@@ -84,7 +85,8 @@ async def explain_harm(
     cluster: SimulatedCluster, intent: OperatorIntent, stored: StoredObjects, observations: Iterable[Observation]
 ) -> tuple[HarmExplanation, ...]:
     """Return the explanations of harmed pods, one for each workload and harm."""
-    explainer = PodExplainer(cluster.client(), _make_components(cluster), cluster.clock)
+    configuration = get_scheduler_configuration(cluster.config.flags.get(SCHEDULER, {}))
+    explainer = PodExplainer(cluster.client(), _make_components(cluster), cluster.clock, configuration)
     found: dict[tuple[str, str], HarmExplanation] = {}
     tried: Counter[tuple[str, str]] = Counter()
     for pod, workload, harm in (*_harmed_pods(observations), *_waiting_pods(intent, stored)):

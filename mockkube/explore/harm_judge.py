@@ -21,6 +21,7 @@ from mockkube.explore.plans import invariants
 from mockkube.explore.plans.plan import Direction, PlanInvariant, RolloutPlan
 from mockkube.explore.search import InvariantBreak, deduplicate_breaks
 from mockkube.features.capabilities import Capabilities
+from mockkube.features.versions import Version
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.scenario.matching import find_differences
@@ -66,6 +67,17 @@ class SchedulingContext:
     clock: Clock
     # Present capabilities of the scheduler; None if it is idle.
     scheduler_capabilities: Capabilities | None = None
+    # KubeSchedulerConfiguration of the scheduler, if it has one.
+    scheduler_configuration: ReadOnlyObject | None = None
+    # What `record` has returned; a context is used at one moment only.
+    _recorded: dict[tuple[Version, frozenset[str]], RecordedCluster] = field(default_factory=dict, compare=False)
+
+    async def record(self, caps: Capabilities) -> RecordedCluster:
+        """Record the cluster for schedulers with these capabilities."""
+        key = caps.version, caps.gates
+        if key not in self._recorded:
+            self._recorded[key] = await RecordedCluster.from_client(self.client, caps, self.clock)
+        return self._recorded[key]
 
 
 class HarmJudge:
@@ -210,14 +222,16 @@ class HarmJudge:
         if not waiting:
             return []
         caps = self._intent.reference.scheduler_capabilities()
-        recording = await RecordedCluster.from_client(context.client, caps, context.clock)
+        recording = await context.record(caps)
         found: list[ReadOnlyObject] = []
         for pod in waiting:
             others = recording.without("Pod", pod["metadata"].get("uid", ""))
-            if await SchedulingCase(self._intent.restore_intended(pod), others, caps, context.clock).find_node():
+            configuration = context.scheduler_configuration
+            intended = self._intent.restore_intended(pod)
+            if await SchedulingCase(intended, others, caps, context.clock, configuration).find_node():
                 # one that the scheduler would place as it is only waits for its backoff to end
                 present = context.scheduler_capabilities and SchedulingCase(
-                    pod, others, context.scheduler_capabilities, context.clock
+                    pod, others, context.scheduler_capabilities, context.clock, configuration
                 )
                 if not present or not await present.find_node():
                     found.append(pod)
@@ -242,11 +256,12 @@ class HarmJudge:
         if workload.manifest["kind"] == "DaemonSet":
             return bool(self._intent.list_daemon_nodes(workload, self._stored))
         caps = self._intent.reference.scheduler_capabilities()
-        recording = await RecordedCluster.from_client(context.client, caps, context.clock)
+        recording = await context.record(caps)
         namespace = workload.manifest["metadata"].get("namespace", "default")
         metadata = {"name": "wanted", "namespace": namespace, "labels": dict(workload.labels)}
         pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": workload.spec}
-        return bool(await SchedulingCase(pod, recording, caps, context.clock).find_node())
+        case = SchedulingCase(pod, recording, caps, context.clock, context.scheduler_configuration)
+        return bool(await case.find_node())
 
     async def _count_missing(
         self,

@@ -8,6 +8,7 @@ from typing import Final, Self
 
 from mockkube.api.errors import ApiError
 from mockkube.client.protocol import Key
+from mockkube.cluster.components.component_flags import get_scheduler_configuration
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.configuration.component_settings import ComponentSettings
 from mockkube.cluster.execution.step_trace import TraceStep
@@ -307,7 +308,12 @@ class PathRunner:
             raise BreakFound
 
     async def _find_missing_pods(self) -> MissingPods:
-        context = SchedulingContext(self.world.client(), self.cluster.clock, self._scheduler_capabilities())
+        context = SchedulingContext(
+            self.world.client(),
+            self.cluster.clock,
+            self._scheduler_capabilities(),
+            get_scheduler_configuration(self.cluster.config.flags.get(SCHEDULER, {})),
+        )
         fails = find_failing_objects(self.cluster, self.stored)
         return await self.judge.find_missing_pods(self._seen, fails, context, looping=self._looping)
 
@@ -319,7 +325,8 @@ class PathRunner:
         await self._settle()
         client, invalid = self.world.client(), self._requests.invalid_count
         # Users retry in every pause: a workload that needs the new feature is accepted once the API server has changed.
-        for manifest in list(self._pending):
+        awaits = self.plan.workload_after and self.plan.workload_after not in self._done
+        for manifest in () if awaits else list(self._pending):
             metadata = {"namespace": "default", **manifest["metadata"]}
             self.recorder.record_create(manifest)
             try:

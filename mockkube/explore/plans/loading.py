@@ -102,6 +102,7 @@ class _PlanReader:
             disturbances=self._read_disturbances(spec),
             orders=tuple(self._read_order(entry, components, index) for index, entry in enumerate(spec.orders)),
             seconds=int(spec.seconds),
+            workload_after=self._read_workload_after(spec, components),
             creations_max=spec.creations_max,
             seed=spec.seed,
         )
@@ -204,6 +205,13 @@ class _PlanReader:
         return WrittenOrder(
             entry.name, Direction(entry.phase), full_order, _CLAIMS[entry.claim], entry.source, prepare, named
         )
+
+    def _read_workload_after(self, spec: SpecEntry, components: Order) -> str:
+        name = spec.workload_after
+        if name and name not in components:
+            at = self._locate("workloadAfter")
+            raise at.error(f"{name!r} does not change in this plan: known are {', '.join(components)}")
+        return name
 
     def _read_invariants(self, spec: SpecEntry) -> tuple[PlanInvariant, ...]:
         if not spec.invariants:

@@ -134,6 +134,8 @@ class RolloutPlan:
     disturbances: tuple[Disturbance, ...] = ()
     orders: tuple[WrittenOrder, ...] = ()
     seconds: int = PAUSE_SECONDS
+    # Component whose first change users await before they apply the workload; empty: any.
+    workload_after: str = ""
     creations_max: int = CREATIONS_MAX
     seed: int = 0
     # The plan as in its file.

@@ -82,6 +82,7 @@ class SpecEntry:
 
     change: Annotated[Mapping[str, ChangeEntry], "the components that change, and into what"]
     workload: Annotated[tuple[Tree, ...], "what users apply, again after each change until it is accepted"]
+    workload_after: Annotated[str, "the component whose change users await before they apply the workload"] = ""
     nodes: Annotated[tuple[NodeEntry, ...], "the nodes"] = (NodeEntry(),)
     version: Annotated[str, "the version of the cluster"] = ""
     trains: Annotated[tuple[Tree, ...], "release trains, as in a cluster's configuration"] = ()
