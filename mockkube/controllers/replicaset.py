@@ -102,6 +102,7 @@ class ReplicaSetController(Controller):
         self.pods = self.watched_informer("Pod", pod_handler.handle)
         self._pod_control = PodControl(self.client, self.events)
         self._counts_terminating = dependencies.capabilities.enabled("DeploymentReplicaSetTerminatingReplicas")
+        self._counts_deletion_cost = dependencies.capabilities.enabled("PodDeletionCost")
         tracked = (TrackedInformer(self.pods, "", "pods"), TrackedInformer(self.sets, "apps", "replicasets"))
         checks_consistency = self.consistency_gate and dependencies.capabilities.enabled(self.consistency_gate)
         self._consistency_store = ConsistencyStore(
@@ -214,7 +215,8 @@ class ReplicaSetController(Controller):
         self, key: Key, owner: ReadOnlyObject, active: Sequence[ReadOnlyObject], count: int
     ) -> ApiError | None:
         """Delete the pods that rank first; return the first error."""
-        chosen = select_pods_to_delete(active, self._indirectly_related_pods(owner), count, self.clock.now())
+        related, now = self._indirectly_related_pods(owner), self.clock.now()
+        chosen = select_pods_to_delete(active, related, count, now, counts_cost=self._counts_deletion_cost)
         self._expectations.expect_deletions(key, [pod["metadata"]["uid"] for pod in chosen])
         first: ApiError | None = None
         for pod in chosen:

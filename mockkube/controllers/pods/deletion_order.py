@@ -20,22 +20,30 @@ _PHASES: Final = {"Pending": 0, "Unknown": 1, "Running": 2}
 
 
 def select_pods_to_delete(
-    pods: Sequence[ReadOnlyObject], related: Iterable[ReadOnlyObject], count: int, now: datetime
+    pods: Sequence[ReadOnlyObject],
+    related: Iterable[ReadOnlyObject],
+    count: int,
+    now: datetime,
+    *,
+    counts_cost: bool = True,
 ) -> list[ReadOnlyObject]:
-    """Return the pods to delete; of equal pods first those on nodes with more ready `related` pods."""
+    """Return the pods to delete; of equal pods first those on nodes with more ready `related` pods.
+
+    Without `counts_cost` the deletion cost of pods is ignored.
+    """
     # Without a choice there is no need to sort, which costs most in large sets.
     if count >= len(pods):
         return list(pods)
     crowd = Counter(pod["spec"].get("nodeName", "") for pod in related if is_ready(pod))
-    order = PodDeletionOrder(crowd, now)
+    order = PodDeletionOrder(crowd, now, counts_cost=counts_cost)
     return sorted(pods, key=cmp_to_key(order.compare))[:count]
 
 
 class PodDeletionOrder:
     """Order in which pods are deleted when a workload is scaled down."""
 
-    def __init__(self, ready_by_node: Counter[str], now: datetime) -> None:
-        self._ready_by_node, self._now = ready_by_node, now
+    def __init__(self, ready_by_node: Counter[str], now: datetime, *, counts_cost: bool = True) -> None:
+        self._ready_by_node, self._now, self._counts_cost = ready_by_node, now, counts_cost
 
     def compare(self, one: ReadOnlyObject, other: ReadOnlyObject) -> int:
         """Return a negative number if `one` is deleted before `other`."""
@@ -57,7 +65,8 @@ class PodDeletionOrder:
     def _rank(self, pod: ReadOnlyObject) -> tuple[int, ...]:
         node = pod["spec"].get("nodeName", "")
         phase = _PHASES.get((pod.get("status") or {}).get("phase", ""), 0)
-        return (int(bool(node)), phase, int(is_ready(pod)), _deletion_cost(pod), -self._ready_by_node[node])
+        cost = _deletion_cost(pod) if self._counts_cost else 0
+        return (int(bool(node)), phase, int(is_ready(pod)), cost, -self._ready_by_node[node])
 
     def _compare_age(self, one: ReadOnlyObject, other: ReadOnlyObject, since: datetime, since_other: datetime) -> int:
         """Prefer the younger by orders of magnitude; among equals the lower uid."""
