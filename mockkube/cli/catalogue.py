@@ -31,6 +31,7 @@ COMMANDS: Final = (
     CommandEntry("eval", "Ask what an expression, version, toleration or selector says."),
     CommandEntry("import", "Turn a dump or a running cluster into a snapshot."),
     CommandEntry("rehearse", "Try an upgrade on an imported cluster."),
+    CommandEntry("whatif", "Play a cluster with and without changes, and compare."),
     CommandEntry("scan", "Find what breaks without a gate, or at an older version."),
     CommandEntry("test", "Play scenarios in virtual time."),
     CommandEntry("examples", "List and copy the scenarios and plans that ship."),

@@ -1,8 +1,10 @@
 """Import of a cluster for commands: their common options, and the way from these to an import."""
 
+import asyncio
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
@@ -12,8 +14,10 @@ from mockkube.cli.parameters import parse_gate_flags, parse_version_flag
 from mockkube.cluster.configuration.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from mockkube.cluster.snapshots.snapshot_contents import SnapshotContents
     from mockkube.importing.cluster_import import ImportedCluster, ImportOptions
 
+_SNAPSHOT_HEAD: Final = b'{"format":'
 _OPTIONS: Final[tuple[Decorator, ...]] = (
     click.option("--kubeconfig", metavar="PATH", help="The cluster to import. [KUBECONFIG, or ~/.kube/config]"),
     click.option("--context", metavar="NAME", help="The context in it. [the current one]"),
@@ -61,6 +65,30 @@ def import_sources(sources: Iterable[str], options: dict[str, Any]) -> "Imported
     for name, reason in live.refused.items():
         imported.report.left_out[name, reason] += 1
     return imported
+
+
+def load_contents(sources: Sequence[str], options: dict[str, Any]) -> "SnapshotContents":
+    """Return a snapshot, or import dumps or the live cluster; complete what the import lacks."""
+    from mockkube.cluster.snapshots.snapshot_start import load_snapshot
+    from mockkube.importing.completion import complete_contents
+    from mockkube.importing.errors import UnreadableDumpError
+
+    if len(sources) == 1 and _is_snapshot(Path(sources[0])):
+        return load_snapshot(Path(sources[0]))
+    try:
+        # Managers of fields tell who asks for which version.
+        imported = import_sources(sources, {**options, "keeps_managed_fields": True})
+    except UnreadableDumpError as error:
+        raise ConfigurationError(str(error)) from None
+    return asyncio.run(complete_contents(imported.contents))[0]
+
+
+def _is_snapshot(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(_SNAPSHOT_HEAD)) == _SNAPSHOT_HEAD
+    except OSError:
+        return False
 
 
 def make_options(options: dict[str, Any]) -> "ImportOptions":

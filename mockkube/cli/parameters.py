@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+from mockkube_cel.golang import gotime
 
 from mockkube.cluster.configuration.errors import ConfigurationError
 from mockkube.cluster.configuration.values import parse_gates, parse_version
@@ -56,6 +57,14 @@ def parse_gate_flags(texts: Sequence[str], flag: str = "--gate") -> dict[str, bo
         except ValueError as error:
             raise ConfigurationError(f"{flag}: {error}") from None
     return gates
+
+
+def parse_duration_flag(text: str, flag: str) -> float:
+    """Return a duration like 30m in seconds."""
+    duration = gotime.parse_duration(text)
+    if duration is None or duration.nanos < 0:
+        raise ConfigurationError(f"{flag}: {text!r} is no duration: write one like 90s or 1h30m")
+    return float(duration.nanos / 1e9)
 
 
 def build_capabilities(

@@ -29,7 +29,7 @@ async def drain_node(cluster: SimulatedCluster, node: str) -> list[str]:
     while True:
         refusals = {}
         for pod in await _list_pods(client, node):
-            if not pod["metadata"].get("deletionTimestamp") and (refusal := await _evict(client, pod)):
+            if not pod["metadata"].get("deletionTimestamp") and (refusal := await evict_pod(client, pod)):
                 refusals[name_object(pod)] = refusal
         await cluster.advance(_RETRY_SECONDS)
         waited += _RETRY_SECONDS
@@ -53,7 +53,7 @@ async def _list_pods(client: Client, node: str) -> list[ReadOnlyObject]:
     return [pod for pod in pods if is_evicted_by_drain(pod)]
 
 
-async def _evict(client: Client, pod: ReadOnlyObject) -> str:
+async def evict_pod(client: Client, pod: ReadOnlyObject) -> str:
     """Evict a pod; return why that is refused, or nothing."""
     key = key_of(pod)
     metadata = {"name": key.name, "namespace": key.namespace}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mockkube.cli.cluster_imports import import_options, import_sources
+from mockkube.cli.cluster_imports import import_options, load_contents
 from mockkube.cli.exits import Exit
 from mockkube.cli.options import output_option
 from mockkube.cli.parameters import parse_gate_flags, parse_version_flag
@@ -16,10 +16,7 @@ from mockkube.cli.picture_option import picture_option, write_picture
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 
 if TYPE_CHECKING:
-    from mockkube.cluster.snapshots.snapshot_contents import SnapshotContents
     from mockkube.rehearse.rehearsal import Rehearsal
-
-_SNAPSHOT_HEAD = b'{"format":'
 
 
 @click.command(short_help="Try an upgrade on an imported cluster.")
@@ -46,7 +43,7 @@ def command(sources: tuple[str, ...], target: str, output: str, **options: Any) 
     from mockkube.rehearse.upgrade import Upgrade
 
     to = parse_version_flag(target, "--to")
-    contents = _load_contents(sources, options)
+    contents = load_contents(sources, options)
     upgrade = Upgrade(contents, to, parse_gate_flags(options["new_gates"], "--gates"), pool_label=options["pool_label"])
     if to < upgrade.version:
         raise ConfigurationError(f"--to: the cluster has {upgrade.version} already: give a newer version than {to}")
@@ -56,29 +53,6 @@ def command(sources: tuple[str, ...], target: str, output: str, **options: Any) 
     _print_result(result, output)
     _write_files(result, {**options, "sources": sources})
     return Exit.OK if result.is_safe else Exit.FAILED
-
-
-def _load_contents(sources: tuple[str, ...], options: dict[str, Any]) -> "SnapshotContents":
-    from mockkube.cluster.snapshots.snapshot_start import load_snapshot
-    from mockkube.importing.completion import complete_contents
-    from mockkube.importing.errors import UnreadableDumpError
-
-    if len(sources) == 1 and _is_snapshot(Path(sources[0])):
-        return load_snapshot(Path(sources[0]))
-    try:
-        # Managers of fields tell who asks for which version.
-        imported = import_sources(sources, {**options, "keeps_managed_fields": True})
-    except UnreadableDumpError as error:
-        raise ConfigurationError(str(error)) from None
-    return asyncio.run(complete_contents(imported.contents))[0]
-
-
-def _is_snapshot(path: Path) -> bool:
-    try:
-        with path.open("rb") as file:
-            return file.read(len(_SNAPSHOT_HEAD)) == _SNAPSHOT_HEAD
-    except OSError:
-        return False
 
 
 def _show_progress(done: int, total: int) -> None:

@@ -1,0 +1,96 @@
+"""`mockkube whatif` as a user types it."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+Mockkube = Callable[..., Any]
+QUICK = ("--settle", "2m", "--for", "5m", "--quiet")
+MANIFESTS = """
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: default}
+spec:
+  replicas: 4
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      containers: [{name: app, image: x, resources: {requests: {cpu: "1"}}}]
+---
+apiVersion: control.mockkube.dev/v1alpha1
+kind: NodeGroup
+metadata: {name: workers}
+spec:
+  minSize: 2
+  maxSize: 3
+  zones: [a, b]
+  provisionSeconds: 30
+  instanceTypes: [{name: small, capacity: {cpu: "2", memory: 8Gi}, pricePerHour: 0.5}]
+"""
+
+
+@pytest.fixture
+def manifests(tmp_path: Path) -> str:
+    (tmp_path / "base").mkdir()
+    (tmp_path / "base" / "all.yaml").write_text(MANIFESTS)
+    return str(tmp_path / "base")
+
+
+@pytest.mark.slow
+def test_variants_are_compared_with_the_baseline(mockkube: Mockkube, manifests: str, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    changes = ("--change", "zone b gone", "--change", "deployment web x2")
+    answer = mockkube("whatif", manifests, *changes, *QUICK, "-o", "json", "--report", str(page))
+    assert answer.code == 1  # eight cores do not fit on three nodes
+    baseline, zone, more = json.loads(answer.out)["variants"]
+    assert baseline["disruptions"] == {}
+    assert [(row["zone"], row["nodes"]) for row in baseline["placement"]["after"]] == [("a", 1), ("b", 1)]
+    assert (zone["good"], zone["disruptions"]) == (True, {"lost with the node": 2})
+    assert zone["recoveredAfterSeconds"] > 60
+    assert [(row["zone"], row["nodes"]) for row in zone["placement"]["after"]] == [("a", 2)]
+    assert (more["good"], more["nodes"]) == (False, {"before": 2, "after": 3})
+    assert more["pending"][0]["count"] == 2
+    assert "Insufficient cpu" in more["pending"][0]["reason"]
+    assert (baseline["costPerHour"], more["costPerHour"]) == (1.0, 1.5)
+    text = page.read_text()
+    assert "The cluster does not bear 1 of 2 changes." in text
+    assert "zone b gone" in text
+    again = mockkube("whatif", manifests, *changes, *QUICK, "-o", "json")
+    assert again.out == answer.out
+
+
+@pytest.mark.slow
+def test_a_scheduler_configuration_moves_pods(mockkube: Mockkube, manifests: str, tmp_path: Path) -> None:
+    config = tmp_path / "packing.yaml"
+    config.write_text(
+        "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\nprofiles:\n- pluginConfig:\n"
+        "  - name: NodeResourcesFit\n    args: {scoringStrategy: {type: MostAllocated}}\n"
+    )
+    answer = mockkube("whatif", manifests, "--scheduler-config", str(config), *QUICK)
+    assert answer.code == 0
+    assert "4 pods are deleted, and placed anew" in answer.out
+    assert "scheduler packing.yaml" in answer.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        ((), "nothing to compare: give --change"),
+        (("--change", "zone b"), "words are missing"),
+        (("--change", "nodes -1", "--price", "x"), "write TYPE=PRICE"),
+        (("--change", "nodes -1", "--for", "long"), "--for: 'long' is no duration"),
+        (("--change", "zone q gone", *QUICK), "zone q: no node is there; the cluster has a, b"),
+        (("--change", "deployment shop/web x2", *QUICK), "Deployment shop/web: there is none; there are default/web"),
+        (("--change", "load web x2", *QUICK), "has no annotation mockkube.dev/load-cpu"),
+    ],
+)
+def test_what_cannot_be_changed_is_refused(
+    mockkube: Mockkube, manifests: str, arguments: tuple[str, ...], reason: str
+) -> None:
+    answer = mockkube("whatif", manifests, *arguments)
+    assert answer.code == 2
+    assert reason in answer.err
