@@ -1,5 +1,6 @@
 """Authenticate requests by client certificate or bearer token, or as the anonymous user."""
 
+import base64
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
@@ -26,6 +27,9 @@ from mockkube.apiserver.identity.user import (
 
 # Certificates whose check is remembered: parsing one takes far longer than the rest of authentication.
 _CERTIFICATES_MAX: Final = 256
+BEARER_PROTOCOL: Final = "base64url.bearer.authorization.k8s.io."
+"""Prefix of a subprotocol that is a token."""
+_PROTOCOL_HEADER: Final = "Sec-WebSocket-Protocol"
 
 
 class Authenticator:
@@ -65,7 +69,7 @@ class Authenticator:
         Raise InvalidCredentials for an unknown token, and for a certificate that is not a client's if there is no token
         besides.
         """
-        token = bearer_token(request.headers.get("Authorization", ""))
+        token = bearer_token(request.headers.get("Authorization", "")) or find_websocket_token(request)
         try:
             if (user := self._authenticate_certificate(request)) is not None:
                 return user
@@ -133,6 +137,32 @@ class Authenticator:
             user = proxies.authenticate(encoded, request.headers)
             return None if user is None else with_authenticated_group(user)
         return _certificate_user(certificate, encoded)
+
+
+def find_websocket_token(request: BaseRequest) -> str | None:
+    """Return the token that a web page sends as a subprotocol of a WebSocket, as browsers let it set no header.
+
+    Raise InvalidCredentials if it is malformed.
+    """
+    # upstream 1.36: apiserver/pkg/authentication/request/websocket/protocol.go
+    if (
+        _PROTOCOL_HEADER not in request.headers
+        or "upgrade" not in request.headers.get("Connection", "").lower()
+        or request.headers.get("Upgrade", "").lower() != "websocket"
+    ):
+        return None
+    protocols = [one.strip() for text in request.headers.getall(_PROTOCOL_HEADER) for one in text.split(",")]
+    tokens = [one.removeprefix(BEARER_PROTOCOL) for one in protocols if one.startswith(BEARER_PROTOCOL)]
+    if not any(tokens):
+        return None
+    if len(tokens) > 1:
+        raise InvalidCredentials("multiple base64.bearer.authorization tokens specified")
+    if len(protocols) == 1:
+        raise InvalidCredentials("missing additional subprotocol")
+    try:
+        return base64.b64decode(tokens[0] + "=" * (-len(tokens[0]) % 4), altchars=b"-_", validate=True).decode()
+    except ValueError:
+        raise InvalidCredentials("invalid base64.bearer.authorization token encoding") from None
 
 
 def bearer_token(authorization: str) -> str | None:

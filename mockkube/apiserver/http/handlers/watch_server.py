@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Final
 
 import orjson
-from aiohttp import web
+from aiohttp import WSMsgType, web
 
 from mockkube.api.decoding.codec import DecodingState
 from mockkube.api.errors import ApiError, BadRequest, Expired
@@ -16,8 +16,14 @@ from mockkube.api.selectors import fields
 from mockkube.apiserver.http.requests.request_context import RequestContext
 from mockkube.apiserver.http.requests.watch_delivery import get_watch_delivery
 from mockkube.apiserver.http.responses import rendering
-from mockkube.apiserver.http.responses.negotiation import PROTOBUF, Representation
+from mockkube.apiserver.http.responses.negotiation import JSON, PROTOBUF, Representation
 from mockkube.apiserver.http.responses.protobuf_rendering import render_message
+from mockkube.apiserver.http.streaming.websocket_streams import (
+    get_requested_protocols,
+    is_websocket_upgrade,
+    open_websocket,
+    refuse_upgrade,
+)
 from mockkube.apiserver.registry import watching
 from mockkube.apiserver.registry.options import ListOptions, parse_resource_version
 from mockkube.apiserver.registry.resource import RequestScope, Resource, plain_version_errors
@@ -47,6 +53,9 @@ async def serve_watch(
         options = _restrict_to_name(scope.name, options)
     # Opened before the response begins: an error of the watch (410, 400) is still an ordinary response.
     watch = await _open_watch(resource, scope, options, get_watch_delivery(context.request).start_revision)
+    if is_websocket_upgrade(context.request):
+        # Browsers cannot say which format they accept; JSON is sent as text.
+        return await _serve_websocket(watch, resource, options, replace(representation, media=JSON), context)
     try:
         headers = {"Content-Type": _stream_media_type(representation), "Cache-Control": "no-cache, private"}
         response = web.StreamResponse(headers={**headers, "Audit-Id": context.audit_id})
@@ -60,6 +69,53 @@ async def serve_watch(
         return response
     finally:
         watch.close()
+
+
+async def _serve_websocket(
+    watch: CacheWatcher,
+    resource: Resource,
+    options: ListOptions,
+    representation: Representation,
+    context: RequestContext,
+) -> web.StreamResponse:
+    """Write events over a WebSocket, one message each, as web pages watch."""
+    # upstream 1.36: apiserver/pkg/endpoints/handlers/watch.go, HandleWS; golang.org/x/net/websocket
+    try:
+        protocols = get_requested_protocols(context.request)
+        if len(protocols) > 1 or "Origin" not in context.request.headers:
+            return refuse_upgrade(context, "a watch needs an Origin and at most one subprotocol", status=403)
+        websocket = await open_websocket(context, protocols[0] if protocols else "")
+        sender = _WatchServer(resource, options, representation, context, _WebSocketWriter(websocket))
+        watching = asyncio.ensure_future(sender.run(watch))
+        reading = asyncio.ensure_future(_read_until_closed(websocket))
+        try:
+            await asyncio.wait((watching, reading), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            for task in (watching, reading):
+                task.cancel()
+            await asyncio.gather(watching, reading, return_exceptions=True)
+        await websocket.close()
+        return websocket
+    finally:
+        watch.close()
+
+
+async def _read_until_closed(websocket: web.WebSocketResponse) -> None:
+    """Ignore what a client sends, until it closes the connection."""
+    while (await websocket.receive()).type in (WSMsgType.TEXT, WSMsgType.BINARY):
+        pass
+
+
+class _WebSocketWriter:
+    """Writes JSON lines as messages."""
+
+    def __init__(self, websocket: web.WebSocketResponse) -> None:
+        self._websocket = websocket
+
+    async def write(self, data: bytes) -> None:
+        """Write one message for each line."""
+        for line in data.splitlines(keepends=True):
+            await self._websocket.send_str(line.decode())
 
 
 def _stream_media_type(representation: Representation) -> str:
@@ -93,7 +149,7 @@ class _WatchServer:
         options: ListOptions,
         representation: Representation,
         context: RequestContext,
-        response: web.StreamResponse,
+        response: "web.StreamResponse | _WebSocketWriter",
     ) -> None:
         self.resource, self.options = resource, options
         self.representation, self.view, self.response = representation, context.output_options(), response

@@ -10,6 +10,7 @@ from aiohttp import WSMsgType, web
 from multidict import CIMultiDict
 
 from mockkube.api.json_objects import Object
+from mockkube.apiserver.http.filters.authentication import BEARER_PROTOCOL
 from mockkube.apiserver.http.requests.request_context import TEXT, RequestContext
 from mockkube.apiserver.http.streaming import channels
 from mockkube.apiserver.http.streaming.channels import ChannelMessage, ChannelProtocol, ProtocolViolation
@@ -33,8 +34,9 @@ def is_websocket_upgrade(request: web.BaseRequest) -> bool:
 
 
 def get_requested_protocols(request: web.BaseRequest) -> list[str]:
-    """Return the subprotocols that a client offers, in its order."""
-    return channels.parse_protocols(",".join(request.headers.getall("Sec-WebSocket-Protocol", [])))
+    """Return the subprotocols that a client offers, in its order, without one that is a token."""
+    offered = channels.parse_protocols(",".join(request.headers.getall("Sec-WebSocket-Protocol", [])))
+    return [one for one in offered if not one.startswith(BEARER_PROTOCOL)]
 
 
 def refuse_upgrade(context: RequestContext, why: str, *, status: int = 400) -> web.StreamResponse:
