@@ -53,6 +53,10 @@ class _MonitorClient(RateLimitedClient):
         self._watched.add(kind)
         return watch
 
+    def forget(self, kind: str) -> None:
+        """Forget a kind that is no longer served."""
+        self._watched.discard(kind)
+
 
 class ResourceMonitors:
     """Worker of all monitors. Kinds are added and removed while it runs; it watches nothing until used."""
@@ -69,6 +73,8 @@ class ResourceMonitors:
         self._closing: list[Informer] = []
         self._crds: Informer | None = None
         self._synced = False
+        # Informer that takes the next step, if it is ready; None: the first that is.
+        self.next_informer: Informer | None = None
 
     def add_event_handler(self, handler: EventHandler) -> Informer:
         """Call a handler for every change of any object; return the informer of CRDs, on which it depends."""
@@ -144,13 +150,17 @@ class ResourceMonitors:
         if before == after:
             return
         if before is not None:
-            self._stop_monitor(before)
+            self._stop_monitor(before, is_deleted=change.type is WatchEventType.DELETED)
         if after is not None and after.versions:
             self._start_monitor(after)
 
-    def _stop_monitor(self, kind: ServedKind) -> None:
+    def _stop_monitor(self, kind: ServedKind, *, is_deleted: bool) -> None:
         monitor = self._monitors.pop(kind, None) or self._unserved.pop(kind, None)
         if monitor is not None:
+            if is_deleted:
+                # The objects were deleted before their CRD, but the watch may end before it has said so.
+                monitor.clear()
+                self._client.forget(kind.name)
             # Closing awaits, and this runs inside an event handler, so it is left to a step.
             self._closing.append(monitor)
             self.signal.notify()
@@ -168,7 +178,10 @@ class ResourceMonitors:
         if self._closing:
             await self._closing.pop().close()
             return
-        kind, monitor = next((kind, one) for kind, one in self._monitors.items() if one.is_ready())
+        ready = {kind: one for kind, one in self._monitors.items() if one.is_ready()}
+        kind, monitor = next(
+            (item for item in ready.items() if item[1] is self.next_informer), next(iter(ready.items()))
+        )
         await self._step_monitor(kind, monitor)
         if not self._synced and self.has_synced():
             for signal in self.synced_signals:

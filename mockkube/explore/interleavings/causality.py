@@ -73,12 +73,24 @@ class Causality:
         return [*range(race.earlier), *kept, race.later]
 
     @cached_property
+    def identities(self) -> Sequence[int]:
+        """Identities of the beginnings of the run, the last of which is that of the whole run."""
+        return list(self._identify(range(len(self._steps))))
+
+    @property
     def identity(self) -> int:
         """Number that equal runs share: independent steps may have another order in them."""
-        return self.identify(range(len(self._steps)))
+        return self.identities[-1] if self.identities else 0
 
     def identify(self, numbers: Iterable[int]) -> int:
         """Return a number that is equal for runs of these steps in an equivalent order."""
+        total = 0
+        for total in self._identify(numbers):
+            pass
+        return total
+
+    def _identify(self, numbers: Iterable[int]) -> Iterator[int]:
+        """Yield the identity after each of these steps."""
         labels: dict[int, int] = {}
         counts: dict[str, int] = {}
         taken = total = 0
@@ -86,15 +98,12 @@ class Causality:
             worker = self._steps[number].worker
             counts[worker] = counts.get(worker, 0) + 1
             # Steps on which it depends, and that come first in this order: labels of their own tell their past.
-            depends_on = taken & self._depends_either_way(number)
+            depends_on = taken & (self._dependencies[number] | self._dependents[number])
             label = hash((worker, counts[worker], sum(labels[one] for one in _list_bits(depends_on)) & _MASK))
             labels[number] = label
             taken |= 1 << number
             total = (total + label) & _MASK
-        return total
-
-    def _depends_either_way(self, number: int) -> int:
-        return self._dependencies[number] | self._dependents[number]
+            yield total
 
     @cached_property
     def _dependents(self) -> Sequence[int]:

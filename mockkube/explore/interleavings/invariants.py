@@ -1,7 +1,7 @@
 """Invariants of interleavings: what must hold in every order, checked after each step that writes."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
@@ -43,7 +43,8 @@ INVARIANTS: Final[Mapping[str, str]] = MappingProxyType(
         QUOTA_KEPT: "No namespace uses more than its ResourceQuota allows.",
         BUDGET_KEPT: "No eviction leaves fewer healthy pods than a PodDisruptionBudget wants.",
         NODES_FIT: "No pod is bound to a node that has not enough of what it requests.",
-        SAME_OUTCOME: "In the end there are the same objects, and as many ready pods, as in the default order.",
+        SAME_OUTCOME: "In the end there are the same objects and ready pods as in the default order, and those pods "
+        "of the beginning that are there then, too.",
     }
 )
 
@@ -69,6 +70,10 @@ _NO_EXECUTE: Final = ("NoExecute",)
 _NO_OUTCOME: Final = ("leases", "events", "controllerrevisions", "endpoints", "endpointslices")
 
 
+# Outcome of a run: numbers of objects, in words.
+Outcome = Mapping[str, int]
+
+
 @dataclass(frozen=True, slots=True)
 class Violation:
     """An invariant that does not hold."""
@@ -82,6 +87,8 @@ class InvariantMonitor:
 
     def __init__(self, invariants: Iterable[str], taints: TaintRules, *, creations_max: int) -> None:
         self.stored = StoredObjects()
+        # Pods that were there when the window began, by uid.
+        self._first_pods: set[str] = set()
         self._checks = [check for name, check in _make_checks(taints, creations_max) if name in set(invariants)]
 
     def follow(self, steps: Iterable[TraceStep]) -> None:
@@ -90,6 +97,7 @@ class InvariantMonitor:
 
     def start_window(self) -> None:
         """Start to check: what workloads want now is what they may have."""
+        self._first_pods = {pod["metadata"]["uid"] for pod in self.stored.list_objects(PODS).values()}
         for check in self._checks:
             check.start(self.stored)
 
@@ -99,6 +107,12 @@ class InvariantMonitor:
             return []
         self.stored.apply_steps([step])
         return [found for check in self._checks for write in step.writes for found in check.check(step, write)]
+
+    def summarize_outcome(self) -> Outcome:
+        """Return what there is now, and which pods of the beginning are still there."""
+        pods = self.stored.list_objects(PODS)
+        kept = [name for name, pod in pods.items() if pod["metadata"]["uid"] in self._first_pods and is_active(pod)]
+        return {**_count_objects(self.stored), **{f"kept pods {name}": 1 for name in kept}}
 
 
 class _Check:
@@ -380,12 +394,7 @@ def _make_checks(taints: TaintRules, creations_max: int) -> Sequence[tuple[str, 
     return [(check.invariant, check) for check in checks]
 
 
-# Outcome of a run: number of objects, by resource and by object or owner; ready pods are counted once more.
-Outcome = Mapping[str, int]
-_MakeName = Callable[[ReadOnlyObject], str]
-
-
-def summarize_outcome(stored: StoredObjects) -> Outcome:
+def _count_objects(stored: StoredObjects) -> dict[str, int]:
     """Return the number of objects of each owner, and of its ready pods; generated names do not matter."""
     counts: Counter[str] = Counter()
     for resource in stored.list_resources():
@@ -401,7 +410,7 @@ def summarize_outcome(stored: StoredObjects) -> Outcome:
                     counts[f"{ended or 'waiting'} pods {whose}"] += 1
             else:
                 counts[f"{resource} {whose}"] += 1
-    return dict(counts)
+    return counts
 
 
 def compare_outcomes(usual: Outcome, outcome: Outcome) -> list[Violation]:

@@ -12,7 +12,7 @@ from mockkube.lazy_dataclasses import dataclass
 # Ends of the names of workers that only report.
 _REPORTERS: Final = ("/events", "/leases", "/monitor")
 _CACHE: Final = "/cache/"
-_MONITORS: Final = "/every-kind"
+_MONITORS: Final = "/every-kind/"
 
 
 @dataclass(frozen=True, slots=True)

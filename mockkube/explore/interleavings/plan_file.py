@@ -18,7 +18,7 @@ from mockkube.explore.interleavings.plan import (
 from mockkube.explore.interleavings.schedule import Delay, Schedule
 from mockkube.explore.plans import loading
 from mockkube.explore.plans.actions import validate_action
-from mockkube.explore.plans.plan import Action, ComponentSetting, Direction, PlannedNode, RolloutPlan
+from mockkube.explore.plans.plan import Action, ComponentSetting, Direction, Disturbance, PlannedNode, RolloutPlan
 from mockkube.explore.plans.plan_format import NodeEntry, SettingEntry
 from mockkube.features.errors import FlagError
 from mockkube.features.versions import DEFAULT, NEWEST, Version
@@ -103,11 +103,12 @@ def load(path: Path) -> list[InterleavingPlan]:
     """Return the interleaving plan of a file, or one for each disturbance of a rollout plan."""
     documents = read_file(path)
     if len(documents) == 1 and isinstance(documents[0], Mapping) and documents[0].get("kind") == KIND:
-        return [_read_plan(documents[0], SourceLocation(str(path)))]
+        return [read_plan(documents[0], SourceLocation(str(path)))]
     return derive_plans(loading.load(path))
 
 
-def _read_plan(document: Any, at: SourceLocation) -> InterleavingPlan:
+def read_plan(document: Any, at: SourceLocation) -> InterleavingPlan:
+    """Return the plan of a document."""
     file = read(InterleavingPlanFile, document, at)
     spec, metadata, place = file.spec, file.metadata, at.child(document, "spec")
     body = document["spec"]
@@ -211,13 +212,10 @@ def derive_plans(plan: RolloutPlan) -> list[InterleavingPlan]:
     )
     if not plan.disturbances:
         raise ScenarioError(f"{plan.name}: no disturbances: with --interleavings, each of them is a window")
-    return [
-        replace(
-            whole,
-            name=f"{plan.name}: {one.name}",
-            window=tuple(
-                WindowAction(action) for action in one.actions if next(iter(action)) not in _REFUSED_IN_WINDOW
-            ),
-        )
-        for one in plan.disturbances
-    ]
+    return [_derive_plan(whole, one) for one in plan.disturbances]
+
+
+def _derive_plan(whole: InterleavingPlan, disturbance: Disturbance) -> InterleavingPlan:
+    actions = (action for action in disturbance.actions if next(iter(action)) not in _REFUSED_IN_WINDOW)
+    title = f"{whole.title}: {disturbance.name}"
+    return replace(whole, title=title, window=tuple(WindowAction(action) for action in actions))

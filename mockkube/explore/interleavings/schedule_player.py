@@ -9,6 +9,7 @@ from mockkube.client.protocol import Key
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.execution.step_trace import TraceWrite
 from mockkube.cluster.simulated_cluster import SimulatedCluster, SimulatedClusterConfig
+from mockkube.controllers.framework.resource_monitors import ResourceMonitors
 from mockkube.explore.interleavings import recording
 from mockkube.explore.interleavings.accesses import AccessRecorder
 from mockkube.explore.interleavings.invariants import (
@@ -17,7 +18,6 @@ from mockkube.explore.interleavings.invariants import (
     Outcome,
     Violation,
     compare_outcomes,
-    summarize_outcome,
 )
 from mockkube.explore.interleavings.plan import InterleavingPlan, WindowAction
 from mockkube.explore.interleavings.schedule import CLOCK, OPERATOR, Break, PlayedSchedule, PlayedStep, Schedule
@@ -25,7 +25,7 @@ from mockkube.explore.plans.actions import play_action
 from mockkube.features.components import CONTROLLER_MANAGER
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.proposals.component_extensions import make_taint_rules
-from mockkube.runtime.steps import LivelockError
+from mockkube.runtime.steps import LivelockError, Worker
 from mockkube.scenario.errors import ScenarioError, StepFailed
 from mockkube.scenario.simulated_world import SimulatedWorld
 from mockkube.scenario.world import RunContext
@@ -77,6 +77,7 @@ class SchedulePlayer:
         # Condition for the operator's next action, like the end of a deletion.
         self._waits_for: Callable[[], Awaitable[bool]] | None = None
         self._began = 0.0
+        self._monitors: dict[str, ResourceMonitors] = {}
         # Index of the first step of the trace that the monitor has not seen.
         self._first_unread = 0
         self._monitor: InvariantMonitor | None = None
@@ -121,6 +122,7 @@ class SchedulePlayer:
         for name in self._cluster.get_component_specs():
             if (component := self._cluster.get_component(name)) is not None:
                 recording.record_workers(name, component.workers, self._recorder)
+                self._monitors |= {one.name: one for one in component.workers if isinstance(one, ResourceMonitors)}
 
     async def play(
         self, schedule: Schedule, usual: Outcome | None = None, *, with_details: bool = False
@@ -138,14 +140,14 @@ class SchedulePlayer:
         error = run.error or "; ".join(f"{name}: {text}" for name, text in sorted(failed.items()))
         played = PlayedSchedule(schedule, tuple(run.steps), tuple(run.breaks.values()), run.is_possible, error)
         assert self._monitor is not None
-        return PlayedWindow(played, summarize_outcome(self._monitor.stored))
+        return PlayedWindow(played, self._monitor.summarize_outcome())
 
     async def _play_window(self, run: "_Run") -> None:
         """Take steps until the window is over, or every invariant is broken."""
         while len(run.steps) < STEPS_MAX:
             if len(run.breaks) == len(self.plan.invariants):
                 return
-            ready = {worker.name: worker for worker in await self._cluster.list_ready_workers()}
+            ready = {name: worker for worker in await self._cluster.list_ready_workers() for name in self._name(worker)}
             names = list(ready)
             if await self._can_operator_act():
                 names.append(OPERATOR)
@@ -162,10 +164,22 @@ class SchedulePlayer:
                 subject = await self._play_action()
             else:
                 recording.record_memory(name, self._recorder)
+                self._choose_monitor(name)
                 await self._cluster.take_step(ready[name])
             self._recorder.end_step()
             self._finish_step(run, name, names, subject)
         raise LivelockError(f"no rest after {STEPS_MAX} steps")
+
+    def _name(self, worker: Worker) -> list[str]:
+        """Return the names of the steps that a worker can take: the monitors of all kinds are separate watches."""
+        if (monitors := self._monitors.get(worker.name)) is None:
+            return [worker.name]
+        return [f"{worker.name}/{informer.kind}" for informer in monitors.informers if informer.is_ready()]
+
+    def _choose_monitor(self, name: str) -> None:
+        worker, _, kind = name.rpartition("/")
+        if (monitors := self._monitors.get(worker)) is not None:
+            monitors.next_informer = next(one for one in monitors.informers if one.kind == kind)
 
     async def _can_operator_act(self) -> bool:
         """Return whether the operator's next action is due, and what it waited for has happened."""
@@ -216,7 +230,7 @@ class SchedulePlayer:
         self._first_unread += len(trace)
         run.record_breaks(one for step in trace for one in self._monitor.check(step))
         if not run.breaks and usual is not None and SAME_OUTCOME in self.plan.invariants:
-            run.record_breaks(compare_outcomes(usual, summarize_outcome(self._monitor.stored)))
+            run.record_breaks(compare_outcomes(usual, self._monitor.summarize_outcome()))
 
 
 def describe_write(write: TraceWrite, *, with_fields: bool) -> str:

@@ -33,11 +33,11 @@ SECONDS: Final = 60.0
 # Schedules that are chosen before their results are known; the same for any number of processes, so that the search is.
 _BATCH: Final = 16
 _CACHE: Final = "/cache/"
-_MONITORS: Final = "/every-kind"
+_MONITORS: Final = "/every-kind/"
 
 
 def _is_delivery(worker: str) -> bool:
-    return _CACHE in worker or worker.endswith(_MONITORS)
+    return _CACHE in worker or _MONITORS in worker
 
 
 class Player(Protocol):
@@ -156,6 +156,9 @@ class _Search:
             result.equal += 1
             return
         self._known_runs.add(causality.identity)
+        # To begin like this run and go on in the default order is this run.
+        if schedule.delay is None:
+            self._chosen.update((identity, None) for identity in causality.identities[len(schedule.workers) :])
         # What follows a break is no further race, but its consequence.
         is_searched = self._plan.schedule is None
         if is_searched and not played.breaks and not played.error and len(schedule.changes) < self._bounds.depth:
