@@ -18,6 +18,8 @@ def _check(context: click.Context, parameter: click.Parameter, value: str | None
     suffix = Path(value).suffix.lower()
     if suffix not in (".svg", _PNG):
         raise ConfigurationError(f"--picture: {value}: give a file that ends in .svg or .png")
+    if not Path(value).parent.is_dir():
+        raise ConfigurationError(f"--picture: {value}: there is no directory {Path(value).parent}: create it")
     if suffix == _PNG:
         _check_rasterizer()
     return value

@@ -45,6 +45,13 @@ def spell_number(count: int) -> str:
     return _NUMBERS[count] if count < len(_NUMBERS) else str(count)
 
 
+def shorten_words(text: str, letters_max: int) -> str:
+    """Return the text, with an ellipsis after the last word that fits."""
+    if len(text) <= letters_max:
+        return text
+    return f"{text[:letters_max].rpartition(' ')[0].rstrip(' ,;:.')}…"
+
+
 def count_noun(count: int, noun: str) -> str:
     """Return a count with its noun in singular or plural."""
     return f"{count} {noun}{'s' * (count != 1)}"

@@ -9,7 +9,7 @@ from mockkube.report.drawing.run_timelines import find_only_timeline
 from mockkube.report.environment import render_page
 from mockkube.report.pages.run_view import LAST, RunView
 from mockkube.report.sentences import step_descriptions, trust
-from mockkube.report.sentences.run_headline import describe_headline, describe_scope, list_failures
+from mockkube.report.sentences.run_headline import describe_headline, describe_scope, list_lines
 from mockkube.report.sentences.workloads import to_yaml
 from mockkube.scenario.claims import CLAIM_OUTCOMES, OUTCOME_MEANINGS, ClaimOutcome
 from mockkube.scenario.output.claim_results import decide_claims, summarize
@@ -39,7 +39,7 @@ def render(results: Sequence[RunResult]) -> str:
         "runs.html.j2",
         title=f"mockkube test: {summarize(results)}",
         headline=describe_headline(results),
-        failures=list(list_failures(results)),
+        lines=list(list_lines(results)),
         only_trial=find_only_timeline(results),
         page_tone="bad" if any(one.failed for one in runs) else "good",
         scope=describe_scope(results),

@@ -108,7 +108,9 @@ def _lay_out(card: Card) -> _Layout:
     )
     kicker = shorten(card.kicker, WIDTH - measure(card.command_name, _KICKER_SIZE, bold=True) - 20, _KICKER_SIZE)
     command = shorten(card.command, WIDTH - 330, _COMMAND_SIZE, mono=True)
-    sentences = [shorten(strip_markup(one), WIDTH, _KICKER_SIZE) for one in card.lines[:_LINES_MAX]]
+    sentences = [line for one in card.lines for line in wrap(strip_markup(one), WIDTH, _KICKER_SIZE)]
+    if len(sentences) > _LINES_MAX:
+        sentences = [*sentences[: _LINES_MAX - 1], shorten(f"{sentences[_LINES_MAX - 1]} …", WIDTH, _KICKER_SIZE)]
     return _Layout(lines, size, kicker, sentences, command)
 
 

@@ -8,7 +8,7 @@ from mockkube.report.drawing.run_tiles import TILE_KEYS, list_tiles
 from mockkube.report.drawing.run_timelines import find_only_timeline
 from mockkube.report.drawing.tiles import TileKey
 from mockkube.report.pictures.card import Card, render_card
-from mockkube.report.sentences.run_headline import describe_headline, describe_scope, list_failures
+from mockkube.report.sentences.run_headline import describe_headline, describe_scope, list_lines
 from mockkube.report.wording import tool_name
 from mockkube.scenario.runner.results import RunOutcome, RunResult
 from mockkube.scenario.runner.run_pool import replay_command
@@ -37,7 +37,7 @@ def render(results: Sequence[RunResult], paths: Sequence[str]) -> str:
             describe_headline(results),
             "bad" if failed else "good",
             replay_command(results[0]) if len(results) == 1 else shlex.join(["mockkube", "test", *paths[:_FILES_MAX]]),
-            lines=list(list_failures(results)),
+            lines=list(list_lines(results)),
             tiles=[] if timeline is not None else list_tiles([(one, "") for one in results]),
             timeline=timeline,
             keys=TILE_KEYS if timeline is None else _TIMELINE_KEYS,

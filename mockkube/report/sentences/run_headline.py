@@ -1,22 +1,51 @@
 """The answer of scenario runs in one sentence, and what was run."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from mockkube.report.sentences.step_descriptions import find_failed_step
-from mockkube.report.wording import count_noun, join_words
+from mockkube.report.wording import count_noun, join_words, shorten_words
 from mockkube.scenario.claims import ClaimOutcome
-from mockkube.scenario.output.claim_results import decide_claims
+from mockkube.scenario.output.claim_results import ClaimResult, decide_claims
 from mockkube.scenario.runner.results import RunOutcome, RunResult
 
 _FAILED_MAX = 3
+_QUOTE_MAX = 160
+_OUTCOMES: Final[Mapping[ClaimOutcome | None, str]] = {
+    "holds": "holds",
+    "false": "is false",
+    "harmful advice": "is harmful advice",
+    "not stated": "is not stated",
+    "not tried": "was not tried",
+}
 _BROKEN: Final[tuple[ClaimOutcome, ...]] = ("false", "harmful advice")
 
 
 def describe_headline(results: Sequence[RunResult]) -> str:
-    """Return how many runs ended as expected, and how many claims of documents hold."""
+    """Return how many runs ended as expected, and how many claims of documents hold; of one claim, the claim."""
+    if (only := _find_only_claim(results)) is not None:
+        claim, text = only.claim, only.claim.claim or only.claim.quote
+        if claim.question:
+            return f"{shorten_words(claim.question, _QUOTE_MAX)} {shorten_words(claim.observed, _QUOTE_MAX)}".strip()
+        return f"The claim “{shorten_words(text, _QUOTE_MAX)}” {_OUTCOMES[only.outcome]}."
     return " ".join([_describe_runs(results), *_describe_claims(results)])
+
+
+def _find_only_claim(results: Sequence[RunResult]) -> ClaimResult | None:
+    """Return the claim that is decided, if there is only one."""
+    claims = decide_claims(results)
+    passed = all(one.outcome is RunOutcome.PASSED for one in results)
+    return claims[0] if passed and len(claims) == 1 and claims[0].outcome is not None else None
+
+
+def list_lines(results: Sequence[RunResult]) -> Iterator[str]:
+    """Yield what happens, if there is one claim only, else why runs failed."""
+    only = _find_only_claim(results)
+    if only is None:
+        yield from list_failures(results)
+    elif only.claim.observed and not only.claim.question:
+        yield f"**What happens:** {only.claim.observed}"
 
 
 def _describe_runs(results: Sequence[RunResult]) -> str:
@@ -35,10 +64,6 @@ def _describe_runs(results: Sequence[RunResult]) -> str:
 def _describe_claims(results: Sequence[RunResult]) -> Iterator[str]:
     outcomes = Counter(one.outcome for one in decide_claims(results))
     if not outcomes:
-        return
-    if outcomes.total() == 1:
-        (only,) = outcomes
-        yield f"Its claim {'holds' if only == 'holds' else 'does not hold' if only in _BROKEN else 'is open'}."
         return
     holds, false = outcomes["holds"], sum(outcomes[one] for one in _BROKEN)
     parts = [f"{holds or 'none'} {'holds' if holds <= 1 else 'hold'}"]

@@ -64,7 +64,7 @@ def test_marks_in_a_quote_are_shown_as_they_stand_in_the_text() -> None:
 
 
 def test_the_headline_counts_claims_that_do_not_hold() -> None:
-    assert "<h1>The run ended as expected. Its claim does not hold.</h1>" in render([PASSED])
+    assert "<h1>The claim “it stays” is false.</h1>" in render([PASSED])
 
 
 def test_a_failure_shows_the_step_as_written_and_what_was_found() -> None:

@@ -42,7 +42,7 @@ def test_a_tile_for_each_run() -> None:
     root, text = read(runs_card.render(runs, ["kep"]))
     tones = [one.get("class") for one in root.iter("{http://www.w3.org/2000/svg}rect") if one.get("rx") == "2"]
     assert tones[:3] == ["tone-good", "tone-wait", "tone-bad"]
-    assert "1 of 3 runs did not end as expected. Its claim" in text
+    assert "1 of 3 runs did not end as expected. Of 1 claim" in text
     assert "lost failed: no" in text
     assert "mockkube test kep" in text
 

@@ -45,8 +45,18 @@ def test_documented_orders_that_are_not_safe_are_named(explored: Exploration) ->
         ),
         pytest.param(
             [replace(RUN, claims=claim("harmful advice"))],
-            "The run ended as expected. Its claim does not hold.",
+            "The claim “it stays” is harmful advice.",
             id="a claim",
+        ),
+        pytest.param(
+            [replace(RUN, claims=(Claim(question="What if?", outcome="not stated", observed="It stays."),))],
+            "What if? It stays.",
+            id="a question",
+        ),
+        pytest.param(
+            [replace(RUN, claims=claim("false"), outcome=RunOutcome.FAILED)],
+            "1 of 1 run did not end as expected. Of 1 claim that documents make, none holds and 1 is open.",
+            id="a failure that decides nothing",
         ),
         pytest.param(
             [replace(RUN, claims=claim(one), file=one) for one in ("holds", "false", "not tried")],
