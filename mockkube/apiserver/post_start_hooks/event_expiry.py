@@ -19,7 +19,7 @@ from mockkube.runtime.steps import yield_to_event_loop
 
 TTL_SECONDS: Final = 3600.0
 CHECK_SECONDS: Final = 300.0
-# Events decoded before other tasks get their turn.
+# Events decoded or deleted before other tasks get their turn.
 _EVENTS_PER_TURN: Final = 100
 _LOG: Final = logging.getLogger("mockkube.apiserver")
 
@@ -54,11 +54,16 @@ class EventExpiry:
         now, written_before = self._dependencies.clock.monotonic(), 0
         while self._revision_times and self._revision_times[0][0] <= now - TTL_SECONDS:
             written_before = self._revision_times.popleft()[1]
+        deleted = 0
         for cached in tuple(self._collection.objects.values()):
             revision, expires_at = self._initial_expiries.get(cached.key, (0, 0.0))
             is_expired = expires_at <= now if revision == cached.revision else cached.revision <= written_before
             if is_expired:
                 await self._delete(cached)
+                deleted += 1
+                # A store in memory deletes without waiting: its watchers would lose their watches over too many events.
+                if deleted % _EVENTS_PER_TURN == 0:
+                    await self._dependencies.watch_cache.wait_until_fresh()
         self._initial_expiries = {key: found for key, found in self._initial_expiries.items() if found[1] > now}
 
     async def _read_initial_expiries(self) -> None:

@@ -90,9 +90,10 @@ class Registry:
         self.kind_set = kind_set
         self._runtime_config = runtime_config
         codec = _get_codec(schema)
+        is_real_time = isinstance(clock, RealClock)
         self.dependencies = RegistryDependencies(
             store=store,
-            watch_cache=WatchCache(store, hot_loops),
+            watch_cache=WatchCache(store, hot_loops, applies_in_callers=not is_real_time),
             clock=clock,
             random=random,
             capabilities=capabilities,
@@ -101,7 +102,7 @@ class Registry:
             admission=admission,
             service_ip_allocator=service_ip_allocator,
             token_issuer=token_issuer or TokenIssuer(),
-            heavy_work=ThreadedRunner(_request_timeout) if isinstance(clock, RealClock) else InlineRunner(),
+            heavy_work=ThreadedRunner(_request_timeout) if is_real_time else InlineRunner(),
             managed_fields_updaters=ManagedFieldsUpdaters(schema, codec),
             find_storage_resource=self.find_storage_resource,
             find_by_kind=self.find_by_kind,

@@ -37,6 +37,8 @@ HISTORY_MAX: Final = 4096
 # Total size of the objects in these changes, which bounds the memory of collections with large objects.
 HISTORY_BYTES_MAX: Final = 8 * 1024 * 1024
 
+# Changes that may wait for the cache; without its watch the server could not answer any write.
+_WAITING_CHANGES_MAX: Final = 1_000_000
 # Size of the changes that callers apply before they let others run: one request may delete thousands of objects.
 _UNYIELDED_BYTES_MAX: Final = 16 * 1024
 
@@ -347,9 +349,14 @@ class Collection:
 class WatchCache:
     """All collections, kept up to date by one task that reads the store's watch."""
 
-    def __init__(self, store: Store, hot_loops: HotLoops | None = None) -> None:
-        """Report objects that cannot be read as hot loops, if `hot_loops` is given."""
+    def __init__(self, store: Store, hot_loops: HotLoops | None = None, *, applies_in_callers: bool = False) -> None:
+        """Report objects that cannot be read as hot loops, if `hot_loops` is given.
+
+        `applies_in_callers`: who waits for a revision applies what the store has delivered, instead of waking the task
+        that does so. For simulations: with sockets, writes that wait together cost less.
+        """
         self.store = store
+        self._applies_in_callers = applies_in_callers
         self.bad_objects = BadObjects(hot_loops)
         self.revision = 0
         # Called with the bytes of every batch of changes, for store maintenance.
@@ -357,7 +364,7 @@ class WatchCache:
         self._collections: dict[str, Collection] = {}
         self._waiters: Waiters[int] = Waiters()
         self._watch: Watch | None = None
-        # Size of the changes applied since a caller has waited.
+        # Size of the changes that callers applied since others could run.
         self._unyielded_bytes = 0
 
     def collection(self, name: str, decode_entry: EntryDecoder) -> Collection:
@@ -397,7 +404,7 @@ class WatchCache:
 
     async def run(self) -> None:
         """Apply the changes of the store until cancelled."""
-        async with aclosing(self.store.watch("", after=self.revision)) as watch:
+        async with aclosing(self.store.watch("", after=self.revision, events_max=_WAITING_CHANGES_MAX)) as watch:
             self._watch = watch
             try:
                 async for events in watch:
@@ -416,18 +423,21 @@ class WatchCache:
 
     async def wait_until_at(self, revision: int) -> None:
         """Return once everything up to this revision has been applied."""
-        # What the store has delivered is applied here, instead of waking the task that does so: most writes wait for
-        # nothing but themselves.
-        while revision > self.revision and self._watch is not None and (events := self._watch.take()) is not None:
-            self._apply(events)
-            self._unyielded_bytes += sum([len(event.entry.value) for event in events])
+        if revision <= self.revision:
+            return
+        if self._applies_in_callers and self._watch is not None:
+            await self._apply_delivered(self._watch, revision)
         if revision > self.revision:
             await self._waiters.wait(revision)
-        elif self._unyielded_bytes >= _UNYIELDED_BYTES_MAX:
+
+    async def _apply_delivered(self, watch: Watch, revision: int) -> None:
+        """Apply what the store has delivered, up to a revision; let others run now and then."""
+        while revision > self.revision and (events := watch.take()) is not None:
+            self._apply(events)
+            self._unyielded_bytes += sum([len(event.entry.value) for event in events])
+        if self._unyielded_bytes >= _UNYIELDED_BYTES_MAX:
+            self._unyielded_bytes = 0
             await yield_to_event_loop()
-        else:
-            return
-        self._unyielded_bytes = 0
 
     async def wait_until_fresh(self) -> int:
         """Wait for everything committed before this call, for a consistent read; return the revision reached."""

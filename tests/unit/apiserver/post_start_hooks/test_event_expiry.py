@@ -1,7 +1,9 @@
+import asyncio
 import re
 from datetime import timedelta
 
 from mockkube_storage.errors import Conflict
+from mockkube_storage.model import EventType
 
 from mockkube.api.times import render_time
 from mockkube.apiserver.identity.user import User
@@ -54,6 +56,27 @@ async def test_an_event_is_deleted_an_hour_after_it_was_written(registry):
     await ticks.let_pass(CHECK_SECONDS)
     assert events(registry) == ["second"]
     await ticks.let_pass(TTL_SECONDS / 2)
+    assert events(registry) == []
+
+
+async def test_watchers_keep_up_while_thousands_of_events_expire(registry):
+    ticks, store = Ticks(registry), registry.dependencies.store
+    await ticks.start()
+    record = await write(registry, "first")
+    value = (await store.get(record.key)).value
+    for number in range(1000):
+        await store.create(f"{record.key}-{number}", value)
+    await registry.dependencies.watch_cache.wait_until_fresh()
+    async with store.watch("", after=store.revision, events_max=300) as watch:
+
+        async def read_all():
+            return [event.entry.key async for event in watch.events() if event.type is EventType.DELETE]
+
+        reading = asyncio.ensure_future(read_all())
+        await ticks.let_pass(TTL_SECONDS + CHECK_SECONDS)
+        await asyncio.sleep(0)
+        await watch.aclose()
+        assert len(await reading) == 1001
     assert events(registry) == []
 
 
