@@ -204,6 +204,10 @@ class Informer:
         self.bad.record_failure(reader, self.kind, key, error)
         return True
 
+    def clear(self) -> None:
+        """Treat all objects as deleted, because their kind is no longer served."""
+        self._replace(())
+
     # Working
 
     def is_ready(self) -> bool:

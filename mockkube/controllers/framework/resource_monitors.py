@@ -57,6 +57,10 @@ class _MonitorClient(RateLimitedClient):
         """Forget a kind that is no longer served."""
         self._watched.discard(kind)
 
+    def forget(self, kind: str) -> None:
+        """Forget a kind that is no longer served."""
+        self._watched.discard(kind)
+
 
 class ResourceMonitors:
     """Worker of all monitors. Kinds are added and removed while it runs; it watches nothing until used."""
@@ -70,7 +74,8 @@ class ResourceMonitors:
         self._handlers: list[EventHandler] = []
         self._monitors: dict[ServedKind, Informer] = {}
         self._unserved: dict[ServedKind, Informer] = {}
-        self._closing: list[Informer] = []
+        # Informers to close, and whether their kind was deleted.
+        self._closing: list[tuple[Informer, bool]] = []
         self._crds: Informer | None = None
         self._synced = False
         # Informer that takes the next step, if it is ready; None: the first that is.
@@ -158,11 +163,9 @@ class ResourceMonitors:
         monitor = self._monitors.pop(kind, None) or self._unserved.pop(kind, None)
         if monitor is not None:
             if is_deleted:
-                # The objects were deleted before their CRD, but the watch may end before it has said so.
-                monitor.clear()
                 self._client.forget(kind.name)
             # Closing awaits, and this runs inside an event handler, so it is left to a step.
-            self._closing.append(monitor)
+            self._closing.append((monitor, is_deleted))
             self.signal.notify()
 
     def is_ready(self) -> bool:
@@ -176,7 +179,11 @@ class ResourceMonitors:
     async def step(self) -> None:
         """Step one monitor, or close one."""
         if self._closing:
-            await self._closing.pop().close()
+            monitor, is_deleted = self._closing.pop()
+            await monitor.close()
+            if is_deleted:
+                # The objects were deleted before their CRD, but the watch may have ended before it delivered that.
+                monitor.clear()
             return
         ready = {kind: one for kind, one in self._monitors.items() if one.is_ready()}
         kind, monitor = next(
@@ -191,7 +198,9 @@ class ResourceMonitors:
         try:
             await monitor.step()
         except NotServed:
-            self._unserved[kind] = self._monitors.pop(kind)
+            # Unless the kind was deleted during the step.
+            if self._monitors.get(kind) is monitor:
+                self._unserved[kind] = self._monitors.pop(kind)
         if self._client.watch_reopened:
             self._client.watch_reopened = False
             self._monitors.update(self._unserved)
@@ -199,5 +208,5 @@ class ResourceMonitors:
 
     async def close(self) -> None:
         """Close all monitors."""
-        for monitor in (*self._monitors.values(), *self._closing):
+        for monitor in (*self._monitors.values(), *(monitor for monitor, _ in self._closing)):
             await monitor.close()
