@@ -57,10 +57,6 @@ class _MonitorClient(RateLimitedClient):
         """Forget a kind that is no longer served."""
         self._watched.discard(kind)
 
-    def forget(self, kind: str) -> None:
-        """Forget a kind that is no longer served."""
-        self._watched.discard(kind)
-
 
 class ResourceMonitors:
     """Worker of all monitors. Kinds are added and removed while it runs; it watches nothing until used."""
