@@ -216,7 +216,8 @@ async def test_the_bar_shows_the_cluster_as_it_was(browse: Browse) -> None:
 
 
 async def test_the_player_steps_through_a_counterexample(browse: Browse) -> None:
-    seen = await browse("player")
+    gates = [make_gate("First", "safe"), make_gate("Second", "differs")]
+    seen = await browse("player", json.dumps(gates))
     assert [one.split()[0] for one in seen["changed"]] == ["kube-apiserver"]
     assert seen["text"] == "pod/solo: evicted from its node"
     assert "mockkube explore PLAN --trace tolerated-pods-stay > broken.yaml" in seen["command"]
@@ -227,6 +228,32 @@ async def test_the_player_steps_through_a_counterexample(browse: Browse) -> None
         ["scheduler", "apiserver", "not", "safe,", "harm", "254"],
         ["apiserver", "scheduler", "safe"],
     ]
+
+    assert seen["violations"] == []
+    shown = ["1 of 2 feature gates are safe in every order", "apiserver\nscheduler\ndiffers", "spec.a is dropped"]
+    assert [one for one in shown if one not in seen["atlas"]] == []
+
+
+def make_gate(name: str, verdict: str) -> dict[str, Any]:
+    """Entry of an atlas, as `mockkube atlas -o json` prints it."""
+    orders = [{"order": UP, "verdict": verdict, "breaks": [], "differences": ["Pod web: `spec.a` is dropped"]}]
+    states: list[dict[str, Any]] = [
+        {"on": [], "like": "off", "differences": ["Pod web: `spec.a` is dropped"]},
+        {"on": UP[:1], "like": "on", "differences": []},
+    ]
+    return {
+        "gate": name,
+        "stages": [{"version": "1.36", "maturity": "Beta", "is_on": True, "is_locked": False}],
+        "status": "played",
+        "feature": "Pods have a.",
+        "reason": "",
+        "version": "1.36",
+        "readers": [{"component": one, "is_exercised": True} for one in UP],
+        "states": states,
+        "up": orders,
+        "down": orders,
+        "rollback": {"existing": [], "updated": [], "new": ["Pod web: `spec.a` is dropped"]},
+    }
 
 
 async def test_a_finger_drags_a_taint(browse: Browse) -> None:

@@ -1,5 +1,6 @@
-// Result of `mockkube explore -o json`: the matrix of orders, and a player of counterexamples.
+// Result of `mockkube explore -o json`: the orders, their matrix, and a player of counterexamples; or an atlas of gates.
 import { useEffect, useRef, useState } from "preact/hooks";
+import { AtlasView, type Atlas } from "./atlas";
 import type { Tone } from "./model";
 import { Badge, Command } from "./parts";
 import { get } from "./session";
@@ -54,31 +55,43 @@ interface Exploration {
   counterexamples: Counterexample[];
 }
 
+type Content = Exploration | Atlas;
+
+function isExploration(content: Content): content is Exploration {
+  return "orders" in content;
+}
+
+// `mockkube atlas -o json` prints a list of gates, and its folder has a file with an object.
+function normalize(found: Content | Atlas["gates"]): Content {
+  return Array.isArray(found) ? { gates: found } : found;
+}
+
 export function Explore() {
-  const [exploration, setExploration] = useState<Exploration | null>(null);
+  const [content, setContent] = useState<Content | null>(null);
   const [error, setError] = useState("");
   useEffect(() => {
-    get<Exploration | null>("exploration").then((found) => setExploration((old) => old ?? found), (problem: Error) => setError(problem.message));
+    get<Content | Atlas["gates"] | null>("exploration").then((found) => setContent((old) => old ?? (found && normalize(found))), (problem: Error) => setError(problem.message));
   }, []);
   const load = async (file: File | undefined) => {
     if (!file) return;
     try {
-      const found = JSON.parse(await file.text()) as Exploration;
-      if (!Array.isArray(found.orders) || !Array.isArray(found.pairs) || !Array.isArray(found.counterexamples)) throw new Error("it has no orders");
-      setExploration(found);
+      const found = normalize(JSON.parse(await file.text()) as Content | Atlas["gates"]);
+      const known = isExploration(found) ? [found.orders, found.pairs, found.counterexamples] : [found.gates];
+      if (!known.every(Array.isArray)) throw new Error("it has neither orders nor gates");
+      setContent(found);
       setError("");
     } catch (problem) {
-      setError(`${file.name} is no result of mockkube explore -o json: ${(problem as Error).message}`);
+      setError(`${file.name} is no result of mockkube explore -o json, and no atlas: ${(problem as Error).message}`);
     }
   };
   return (
     <section class="explore" aria-label="Exploration">
       {error && <p class="error" role="alert">{error}</p>}
-      {exploration && <Result exploration={exploration} />}
+      {content && (isExploration(content) ? <Result exploration={content} /> : <AtlasView atlas={content} />)}
       <div class="box">
-        <h2>{exploration ? "Show another exploration" : "No exploration yet"}</h2>
-        <p>An exploration tries every order in which components can change. Write one, then open it here or with the command.</p>
-        <Command text={"mockkube explore PLAN -o json > result.json\nmockkube ui --exploration result.json"} />
+        <h2>{content ? "Show another result" : "No result yet"}</h2>
+        <p>An exploration tries every order in which components can change; an atlas does so for feature gates. Write one, then open it here or with the command.</p>
+        <Command text={"mockkube explore PLAN -o json > result.json\nmockkube atlas GATE -o json > result.json\nmockkube ui --exploration result.json"} />
         <label class="file">
           Open a result <input type="file" accept="application/json,.json" onChange={(event) => void load(event.currentTarget.files?.[0])} />
         </label>
@@ -112,38 +125,59 @@ const PARTS = 6;
 const ROWS_MAX = 24;
 const VERDICTS: Record<Order["verdict"], Tone> = { safe: "good", unsafe: "bad", "not tried": "idle" };
 
-// Every order with its steps and its result, as the report draws them.
+export interface OrderRow {
+  steps: string[];
+  tone: Tone;
+  result: string;
+  // Harm; 0 for no bar.
+  score: number;
+  marked?: string;
+}
+
+// Orders as rows of steps with their results, as the reports draw them (mockkube/report/drawing/order_drawing.py).
+export function OrderList({ title, rows, names, worst }: { title: string; rows: OrderRow[]; names: string[]; worst: number }) {
+  const shown = rows.length <= ROWS_MAX ? rows : [...rows.slice(0, ROWS_MAX / 2), ...rows.slice(-ROWS_MAX / 2)];
+  return (
+    <section aria-label={title}>
+      <h3>{title}</h3>
+      <ol class="orders">
+        {shown.map((row) => (
+          <li key={row.steps.join(">")} class={`tone-${row.tone}`}>
+            {row.steps.map((name) => <span key={name} class={`part part-${(names.indexOf(name) % PARTS) + 1}`} title={name}>{shortName(name)}</span>)}
+            <span class="result">
+              {row.score > 0 && <i class="bar" style={{ width: `${Math.max(2, (row.score / worst) * 60)}px` }} />}
+              <span class={row.score > 0 ? "hidden" : ""}>{row.result}{row.score > 0 && ", harm "}</span>
+              {row.score > 0 && row.score}
+              {row.marked && <span title={row.marked}> ★</span>}
+            </span>
+          </li>
+        ))}
+      </ol>
+      {shown.length < rows.length && <p class="soft small">{rows.length - shown.length} orders between these are not shown.</p>}
+    </section>
+  );
+}
+
+// Every order of an exploration, safe ones first.
 function Orders({ exploration }: { exploration: Exploration }) {
   const names = [...new Set(exploration.orders.flatMap((one) => one.order))].sort();
-  const panels = (["up", "down"] as const).map((phase) => exploration.orders.filter((one) => one.phase === phase && !one.prepares));
   const worst = Math.max(1, ...exploration.orders.filter((one) => !one.prepares).map((one) => one.score ?? 0));
   return (
     <div class="order-panels">
-      {panels.map((orders, index) => {
-        const rows = orders
-          .map((one) => ({ one, score: one.verdict === "unsafe" ? (one.score ?? 0) : 0 }))
-          .sort((a, b) => Number(a.one.verdict !== "safe") - Number(b.one.verdict !== "safe") || a.score - b.score);
-        const shown = rows.length <= ROWS_MAX ? rows : [...rows.slice(0, ROWS_MAX / 2), ...rows.slice(-ROWS_MAX / 2)];
+      {(["up", "down"] as const).map((phase) => {
+        const orders = exploration.orders.filter((one) => one.phase === phase && !one.prepares);
         const safe = orders.filter((one) => one.verdict === "safe").length;
-        return (
-          <section key={index} aria-label={index ? "Orders down" : "Orders up"}>
-            <h3>{index ? "Down" : "Up"}: {safe || "none"} of {orders.length} orders {safe > 1 ? "are" : "is"} safe</h3>
-            <ol class="orders">
-              {shown.map(({ one, score }) => (
-                <li key={one.order.join(">")} class={`tone-${VERDICTS[one.verdict]}`}>
-                  {one.order.map((name) => <span key={name} class={`part part-${(names.indexOf(name) % PARTS) + 1}`} title={name}>{shortName(name)}</span>)}
-                  <span class="result">
-                    {score > 0 && <i class="bar" style={{ width: `${Math.max(2, (score / worst) * 60)}px` }} />}
-                    <span class={score > 0 ? "hidden" : ""}>{one.verdict === "unsafe" ? "not safe" : one.verdict}{score > 0 && ", harm "}</span>
-                    {score > 0 && score}
-                    {one.written?.length ? <span title={one.written.map((each) => each.name).join(", ")}> ★</span> : null}
-                  </span>
-                </li>
-              ))}
-            </ol>
-            {shown.length < rows.length && <p class="soft small">{rows.length - shown.length} orders between these are not shown.</p>}
-          </section>
-        );
+        const rows = orders
+          .map((one) => ({
+            steps: one.order,
+            tone: VERDICTS[one.verdict],
+            result: one.verdict === "unsafe" ? "not safe" : one.verdict,
+            score: one.verdict === "unsafe" ? (one.score ?? 0) : 0,
+            marked: one.written?.map((each) => each.name).join(", "),
+          }))
+          .sort((a, b) => Number(a.tone !== "good") - Number(b.tone !== "good") || a.score - b.score);
+        const title = `${phase === "up" ? "Up" : "Down"}: ${safe || "none"} of ${orders.length} orders ${safe > 1 ? "are" : "is"} safe`;
+        return <OrderList key={phase} title={title} rows={rows} names={names} worst={worst} />;
       })}
       <p class="soft small">Read a row from left to right: the component that changes first, second, and so on. The longer the bar, the more harm. ★ an order from the document.</p>
     </div>

@@ -252,8 +252,14 @@ const cases = {
     await page.keyboard.press("ArrowDown");
     await page.waitForFunction(() => document.activeElement.ariaLabel?.includes("254"));
     const cell = await page.getAttribute(".cell[aria-selected='true']:focus", "aria-label");
+    await page.setInputFiles("input[type=file]", { name: "atlas.json", mimeType: "application/json", buffer: Buffer.from(folder) });
+    await page.waitForSelector(".answer h2:has-text('feature gates')");
+    const violations = [];
+    await check(page, "atlas", violations);
+    await page.fill(".toolbar input", "second");
+    const atlas = await page.innerText(".explore");
     await context.close();
-    return { changed, text, command, cell, orders, file };
+    return { changed, text, command, cell, orders, file, atlas, violations };
   },
 
   // Pictures of some views in FOLDER, and how much each differs from the one with the same name in EXPECTED.

@@ -4,7 +4,7 @@ import json
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 @click.option("--kubeconfig", metavar="FILE", help="How to reach the cluster, and as whom. [that of the cluster]")
 @click.option("--context", "context", metavar="NAME", default="", help="The context to use. [the current one]")
 @click.option(
-    "--exploration", metavar="FILE", type=click.Path(), help="Show this result of 'mockkube explore -o json', too."
+    "--exploration",
+    metavar="FILE",
+    type=click.Path(),
+    help="Show this result of 'mockkube explore -o json', or 'mockkube atlas -o json'.",
 )
 @click.option("--print", "only_prints", is_flag=True, help="Print the link only, and open no browser.")
 def command(
@@ -59,7 +62,7 @@ def _load_config(given: str | None, name: str | None, context: str) -> "RestConf
 
 
 def _read_exploration(path: Path) -> bytes:
-    """Return the content of a result of `mockkube explore -o json`."""
+    """Return the content of a result of `mockkube explore -o json` or `mockkube atlas -o json`."""
     try:
         content = path.read_bytes()
         document = json.loads(content)
@@ -67,9 +70,21 @@ def _read_exploration(path: Path) -> bytes:
         raise ConfigurationError(f"--exploration: {path}: {error.strerror}") from None
     except ValueError:
         document = None
-    if not isinstance(document, dict) or not {"orders", "pairs", "counterexamples"} <= document.keys():
-        raise ConfigurationError(f"--exploration: {path} is no exploration: write one with 'mockkube explore -o json'")
+    if not (_is_exploration(document) or _is_atlas(document)):
+        raise ConfigurationError(
+            f"--exploration: {path} is no exploration: write one with 'mockkube explore -o json', or an atlas of gates "
+            "with 'mockkube atlas -o json'"
+        )
     return content
+
+
+def _is_exploration(document: Any) -> bool:
+    return isinstance(document, dict) and {"orders", "pairs", "counterexamples"} <= document.keys()
+
+
+def _is_atlas(document: Any) -> bool:
+    gates = document.get("gates") if isinstance(document, dict) else document
+    return isinstance(gates, list) and all(isinstance(one, dict) and "gate" in one for one in gates)
 
 
 def open_browser(link: str) -> None:

@@ -52,6 +52,7 @@ async def test_it_prints_a_link_that_logs_in_and_shows_an_exploration(tmp_path: 
     ("content", "message"),
     [
         pytest.param("{}", "is no exploration: write one with 'mockkube explore -o json'", id="other JSON"),
+        pytest.param('[{"name": "a"}]', "or an atlas of gates with 'mockkube atlas -o json'", id="another list"),
         pytest.param("x", "is no exploration", id="no JSON"),
         pytest.param(None, "No such file", id="no file"),
     ],
