@@ -19,10 +19,10 @@ INSTALLED := $(if $(wildcard $(DEVELOPMENT)),$(DEVELOPMENT),$(RUNTIME))
 # come first, so no process ends long before the others.
 PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
-.PHONY: help up ui quick test test-all proof conformance-long lint fmt bench stalls fuzz chaos chaos-cluster soak oracle claims mutants judge lock clean kinds types dist wheels
 # Tests start hundreds of processes: each would compile again what it imports.
 quick test test-all proof lint: export PYTHONDONTWRITEBYTECODE :=
 
+.PHONY: help up ui quick test test-all proof conformance-long lint fmt bench stalls fuzz chaos chaos-cluster soak atlas oracle claims mutants judge lock clean kinds types dist wheels
 .DELETE_ON_ERROR:
 
 help:
@@ -40,6 +40,7 @@ help:
 	@echo "make chaos     kill a cluster at work 1,000 times per engine: nothing acknowledged is lost; ARGS='--rounds 100'"
 	@echo "make chaos-cluster  kill each process of a replicated control plane while 10,000 pods are created; ARGS='--pods 300'"
 	@echo "make soak      work for an hour: memory, tasks, handles and the store do not grow; ARGS='--minutes 10'"
+	@echo "make atlas     flip every feature gate half-way, and renew docs/atlas/ (ARGS='--workers 1')"
 	@echo "make oracle    compare with recorded answers of the real one, where they are at hand"
 	@echo "make claims    play conformance/, renew docs/conformance.md and the numbers in README.md"
 	@echo "make mutants   break the code in 90 places, one at a time: which scenarios and tests notice? (ARGS='--first')"
@@ -102,6 +103,9 @@ soak: $(DEVELOPMENT)
 
 oracle: $(DEVELOPMENT)
 	.ci/oracle $(ARGS)
+
+atlas: $(DEVELOPMENT)
+	$(BIN)/mockkube atlas --all --out docs/atlas $(ARGS)
 
 claims: $(DEVELOPMENT)
 	$(BIN)/mockkube test conformance --summary docs/conformance.md

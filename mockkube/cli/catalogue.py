@@ -36,6 +36,7 @@ COMMANDS: Final = (
     CommandEntry("test", "Play scenarios in virtual time."),
     CommandEntry("examples", "List and copy the scenarios and plans that ship."),
     CommandEntry("explore", "Try every order of a rollout."),
+    CommandEntry("atlas", "Flip a feature gate half-way, and see what happens."),
     CommandEntry("perturb", "Run a controller again and again with one disturbance each."),
     CommandEntry("scheduler", "Run the scheduler alone, against any API server."),
     CommandEntry("controllers", "Run the controllers alone, against any API server."),

@@ -36,7 +36,7 @@ from mockkube.features.trains import ReleaseTrain, parse_trains
 from mockkube.features.versions import DEFAULT, NEWEST, Version
 from mockkube.scenario.errors import ScenarioError
 from mockkube.scenario.fields import SourceLocation, read
-from mockkube.scenario.file_format import CHAINSAW_KIND
+from mockkube.scenario.file_format import CHAINSAW_KIND, INTERLEAVING_PLAN_KIND
 from mockkube.scenario.file_format import KIND as SCENARIO_KIND
 from mockkube.scenario.yaml_lines import read_file, read_text
 
@@ -63,6 +63,8 @@ def _read_plan(documents: Sequence[Any], file: str) -> RolloutPlan:
     at = SourceLocation(file)
     if isinstance(documents[0], Mapping) and documents[0].get("kind") in _SCENARIOS:
         raise ScenarioError(f"{file}: a scenario, not a rollout plan: play it with 'mockkube test {file}'")
+    if isinstance(documents[0], Mapping) and documents[0].get("kind") == INTERLEAVING_PLAN_KIND:
+        raise ScenarioError(f"{file}: an interleaving plan: explore it with 'mockkube explore {file} --interleavings'")
     return _PlanReader(documents[0], at).read_plan(read(PlanFile, documents[0], at))
 
 

@@ -75,3 +75,10 @@ def test_what_happens_before_the_way_down_cannot_be_limited_to_the_way_up() -> N
     plan = PLAN.replace("- name: a restart", "- name: a restart\n      when: before-down\n      phases: [up]")
     with pytest.raises(ScenarioError, match="leave `phases` out"):
         parse(plan)
+
+
+def test_users_may_await_a_component() -> None:
+    text = PLAN.replace("  workload:", "  workloadAfter: kube-scheduler\n  workload:")
+    assert parse(text).workload_after == "kube-scheduler"
+    with pytest.raises(ScenarioError, match="'kubelet' does not change in this plan"):
+        parse(text.replace("After: kube-scheduler", "After: kubelet"))
