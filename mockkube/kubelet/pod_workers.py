@@ -208,7 +208,9 @@ class PodWorkers:
             elif result.status is not None:
                 patch = {"metadata": {"uid": pod["metadata"]["uid"]}, "status": result.status}
                 stored = await self._client.patch("Pod", key, patch, subresource="status")
-                self._written_versions[key] = int(stored["metadata"]["resourceVersion"])
+                # The pod may have been deleted before the response arrived.
+                if self._pods.get(key) is not None:
+                    self._written_versions[key] = int(stored["metadata"]["resourceVersion"])
         # The pod was deleted, or another has its name (the patch names the uid): the watch delivers what is new.
         except (NotFound, Conflict):
             self._queue.forget(key)  # it is gone, or another has its name: the watch tells

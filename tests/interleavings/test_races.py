@@ -94,6 +94,6 @@ def test_a_replicaset_controller_that_keeps_expectations_of_a_deleted_set_is_fou
 @pytest.mark.slow
 @pytest.mark.long
 def test_a_job_controller_that_forgets_which_jobs_it_has_finished_is_found(monkeypatch):
-    monkeypatch.setattr(JobState, "has_finished", lambda self, uid: False)
+    monkeypatch.setattr(JobState, "has_finished", lambda self, key, uid: False)
     result = explore(load("130103-job-extra-pod"))
     assert result.unexpected == ("replicas-not-exceeded",)

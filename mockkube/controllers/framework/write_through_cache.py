@@ -20,10 +20,13 @@ class WriteThroughCache:
         self._own_versions: dict[Key, str] = {}
         # Uids of objects that were deleted here and that the informer still shows.
         self._deleted: dict[Key, str] = {}
+        # Newest resourceVersion that the informer has delivered.
+        self._observed_version = 0
         informer.add_event_handler(self._handle_change)
 
     def _handle_change(self, change: ObjectChange) -> None:
         key, obj = key_of(change.object), change.object
+        self._observed_version = max(self._observed_version, _resource_version(obj))
         written = self._written.get(key)
         if written is not None and (
             change.type is WatchEventType.DELETED or _resource_version(obj) >= _resource_version(written)
@@ -55,8 +58,11 @@ class WriteThroughCache:
     def record_write(self, obj: ReadOnlyObject) -> ReadOnlyObject:
         """Record a written object and return it."""
         key = key_of(obj)
-        self._own_versions[key] = obj["metadata"]["resourceVersion"]
         cached = self._informer.get(key)
+        # The watch events of a write and of a deletion after it can arrive before the response to the write.
+        if cached is None and _resource_version(obj) <= self._observed_version:
+            return obj
+        self._own_versions[key] = obj["metadata"]["resourceVersion"]
         # The watch event of a write can arrive before its response.
         if cached is None or _resource_version(cached) < _resource_version(obj):
             self._written[key] = obj

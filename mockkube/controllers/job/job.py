@@ -121,7 +121,7 @@ class JobController(Controller):
         if change.type is WatchEventType.ADDED and self._features.managed_by:
             self._metrics.record_new_job(job)
         if change.type is WatchEventType.DELETED:
-            self._state.finished_observed(job["metadata"]["uid"])
+            self._state.finished_observed(key)
             self._state.remove_backoff(key)
         if change.old is not None and change.type is WatchEventType.MODIFIED and not finished_type(job):
             self._on_job_update(key, job, change.old)
@@ -150,10 +150,10 @@ class JobController(Controller):
             return DONE
         if finished_type(job):
             self._state.remove_backoff(key)
-            self._state.finished_observed(uid)
+            self._state.finished_observed(key)
             return DONE
         # The informer may still show a job as running that this controller has just finished.
-        if not self._state.has_finished(uid):
+        if not self._state.has_finished(key, uid):
             await self._sync_job(key, job)
         return DONE
 
@@ -271,7 +271,7 @@ class JobController(Controller):
         if ended and end is not None:
             self._record_job_finished(sync.job, end)
             self._metrics.record_finished(sync.job, end)
-            self._state.expect_finished(sync.job["metadata"]["uid"])
+            self._state.expect_finished(sync.key, sync.job["metadata"]["uid"])
 
     async def _remove_finalizers(
         self, sync: JobSyncContext, pods: Sequence[ReadOnlyObject], pending: dict[str, None]

@@ -15,7 +15,8 @@ class JobState:
     def __init__(self) -> None:
         self._backoff: dict[Key, BackoffRecord] = {}
         self._finalizer_removals: dict[Key, dict[str, None]] = {}
-        self._finished: dict[str, None] = {}
+        # Uids by key.
+        self._finished: dict[Key, str] = {}
 
     def get_backoff(self, key: Key) -> BackoffRecord:
         """Return the backoff record of a job."""
@@ -41,19 +42,20 @@ class JobState:
         """Return the uids of pods whose finalizer removal was not observed yet."""
         return tuple(self._finalizer_removals.get(key, ()))
 
-    def expect_finished(self, uid: str) -> None:
+    def expect_finished(self, key: Key, uid: str) -> None:
         """Expect to observe that a job has finished."""
-        self._finished[uid] = None
+        self._finished[key] = uid
 
-    def finished_observed(self, uid: str) -> None:
+    def finished_observed(self, key: Key) -> None:
         """Record that a job was observed as finished or deleted."""
-        self._finished.pop(uid, None)
+        self._finished.pop(key, None)
 
-    def has_finished(self, uid: str) -> bool:
+    def has_finished(self, key: Key, uid: str) -> bool:
         """Return whether a job was finished and is not observed as such yet."""
-        return uid in self._finished
+        return self._finished.get(key) == uid
 
     def forget(self, key: Key) -> None:
         """Forget a job that is gone."""
         self._backoff.pop(key, None)
         self._finalizer_removals.pop(key, None)
+        self._finished.pop(key, None)
