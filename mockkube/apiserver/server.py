@@ -39,7 +39,12 @@ from mockkube.apiserver.http.handlers.health import HealthCheck
 from mockkube.apiserver.http.handlers.non_resource_paths import NonResourcePaths
 from mockkube.apiserver.http.handlers.proxy_handler import ProxyHandler
 from mockkube.apiserver.http.handlers.zpages import ZpagesComponent
-from mockkube.apiserver.http.metrics import ApiServerMetrics, register_version_and_gates
+from mockkube.apiserver.http.metrics import (
+    ApiServerMetrics,
+    OpenWatchesCollector,
+    StoredObjectsCollector,
+    register_version_and_gates,
+)
 from mockkube.apiserver.http.router import Router
 from mockkube.apiserver.http.webhook_client import WebhookClient
 from mockkube.apiserver.identity.request_header_options import RequestHeaderOptions
@@ -256,6 +261,8 @@ class ApiServer:
             options.tracer,
         )
         self.tracer = options.tracer
+        self.metrics.registry.register(OpenWatchesCollector(lambda: self.handler.open_watches.counts.items()))
+        self.metrics.registry.register(StoredObjectsCollector(self.registry.count_objects))
         self._namespace_defaults = NamespaceDefaults(self.registry, options.certificate_authority)
         self._store_maintenance = StoreMaintenance(store, clock, dependencies.watch_cache.forget_history)
         dependencies.watch_cache.on_bytes_written = self._store_maintenance.count_written

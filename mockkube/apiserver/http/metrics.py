@@ -1,7 +1,7 @@
 """Metrics of an API server under upstream's names."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Gauge, generate_latest
@@ -43,12 +43,6 @@ class ApiServerMetrics:
     def __init__(self) -> None:
         self.registry = CollectorRegistry()
         self._requests = RequestMetrics()
-        self.watchers = Gauge(
-            "apiserver_longrunning_requests",
-            "Gauge of all active long-running requests.",
-            ("verb", "group", "version", "resource"),
-            registry=self.registry,
-        )
         self.observe = self._requests.observe
         self.forget_resource = self._requests.forget_resource
 
@@ -76,6 +70,45 @@ def register_version_and_gates(
         str(effective_version.min_compatibility),
     ).set(1)
     registry.register(_FeatureGateCollector(tuple(gates)))
+
+
+class OpenWatchesCollector(Collector):
+    """Collector of apiserver_longrunning_requests: the open watches of clients outside of the process."""
+
+    def __init__(self, count_watches: Callable[[], Iterable[tuple[tuple[str, str, str, str], int]]]) -> None:
+        """Take a function that returns the counts by group, version, resource and scope."""
+        self._count_watches = count_watches
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield one sample for each resource that is watched."""
+        # upstream 1.36: staging/src/k8s.io/apiserver/pkg/endpoints/metrics/metrics.go
+        labels = ("verb", "group", "version", "resource", "subresource", "scope", "component")
+        text = "[STABLE] Gauge of all active long-running apiserver requests."
+        family = GaugeMetricFamily("apiserver_longrunning_requests", text, labels=labels)
+        for (group, version, resource, scope), count in sorted(self._count_watches()):
+            family.add_metric(("WATCH", group, version, resource, "", scope, "apiserver"), count)
+        yield family
+
+
+class StoredObjectsCollector(Collector):
+    """Collector of apiserver_resource_objects."""
+
+    def __init__(self, count_objects: Callable[[], Iterable[tuple[str, str, int]]]) -> None:
+        """Take a function that returns group, resource and number of objects."""
+        self._count_objects = count_objects
+
+    def describe(self) -> Iterator[Metric]:
+        """Return nothing: there are no objects when it is registered."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        """Yield one sample for each stored resource."""
+        # upstream 1.36: staging/src/k8s.io/apiserver/pkg/storage/etcd3/metrics/metrics.go
+        text = "[ALPHA] Number of stored objects at the time of last check split by kind."
+        family = GaugeMetricFamily("apiserver_resource_objects", text, labels=("group", "resource"))
+        for group, resource, count in self._count_objects():
+            family.add_metric((group, resource), count)
+        yield family
 
 
 class _FeatureGateCollector(Collector):

@@ -217,6 +217,13 @@ class Registry:
         """Return the served resources, of any version or group, that are stored as the same kind."""
         return [one for one in self.resources.values() if one.storage_resource is resource.storage_resource]
 
+    def count_objects(self) -> list[tuple[str, str, int]]:
+        """Return group, plural and number of objects of each kind that is stored."""
+        stored = self._storage_resources.values()
+        return sorted(
+            (one.group, one.plural, len(one.collection.objects)) for one in stored if one.storage_resource is one
+        )
+
     def served_kinds(self) -> list[tuple[KindInfo, tuple[str, ...]]]:
         """Return every kind with its served versions, for discovery; includes kinds that only answer a POST."""
         served = self._built_in_kinds()

@@ -21,18 +21,18 @@ WORDS = {
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def served(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[set[str]]:
-    """Names of metrics that a cluster with a running pod serves."""
-    async with Api.of_new_cluster(tmp_path_factory.mktemp("state"), without=(), nodes=1) as api:
-        async with api.watch("/api/v1/namespaces/default/pods") as watch:
-            pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "a", "image": "x"}]}}
-            await api.create("/api/v1/namespaces/default/pods", pod)
-            while (await watch.next())[1].get("status", {}).get("phase") != "Running":
-                pass
+async def pages(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
+    """Metrics of a cluster with a running pod, while its pods are watched."""
+    directory, pods = tmp_path_factory.mktemp("state"), "/api/v1/namespaces/default/pods"
+    async with Api.of_new_cluster(directory, without=(), nodes=1) as api, api.watch(pods) as watch:
+        pod = {"metadata": {"name": "p"}, "spec": {"containers": [{"name": "a", "image": "x"}]}}
+        await api.create(pods, pod)
+        while (await watch.next())[1].get("status", {}).get("phase") != "Running":
+            pass
         paths = find_paths()
         assert len(paths) == 2 + len(COMPONENTS)
         texts = [(await api.ask("GET", path)).body.decode() for path in paths]
-    yield {name for text in texts for name in re.findall(r"^# TYPE (\S+)", text, re.MULTILINE)}
+    yield "\n".join(texts)
 
 
 def find_paths() -> list[str]:
@@ -60,10 +60,17 @@ def find_names(query: str) -> set[str]:
 
 
 @pytest.mark.parametrize(("title", "query"), list_queries(), ids=[title for title, _ in list_queries()])
-async def test_the_metrics_of_a_panel_are_served(served: set[str], title: str, query: str) -> None:
-    names = find_names(query)
+async def test_the_metrics_of_a_panel_are_served(pages: str, title: str, query: str) -> None:
+    served, names = set(re.findall(r"^# TYPE (\S+)", pages, re.MULTILINE)), find_names(query)
     assert names, query
     assert names <= served, f"{title}: {sorted(names - served)}"
+
+
+async def test_open_watches_and_stored_objects_are_counted(pages: str) -> None:
+    labels = 'component="apiserver",group="",resource="pods",scope="namespace",subresource="",verb="WATCH",version="v1"'
+    assert f"apiserver_longrunning_requests{{{labels}}} 1\n" in pages
+    assert 'apiserver_resource_objects{group="",resource="pods"} 1\n' in pages
+    assert 'apiserver_resource_objects{group="apps",resource="deployments"} 0\n' in pages
 
 
 async def test_panels_do_not_overlap() -> None:

@@ -87,6 +87,27 @@ async def test_a_request_has_the_spans_of_upstream(tmp_path: Path) -> None:
     assert set(server.headers) == {"k"}
 
 
+async def test_a_webhook_call_is_a_span_of_its_request(tmp_path: Path) -> None:
+    hook = {
+        "name": "check.example.com",
+        "clientConfig": {"url": "https://127.0.0.1:9/check"},
+        "rules": [{"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["secrets"]}],
+        "failurePolicy": "Ignore",
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+    }
+    async with collector() as server, traced(tmp_path, server, rate=0) as api:
+        path = "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations"
+        await api.create(path, {"metadata": {"name": "check"}, "webhooks": [hook]})
+        answer = await api.ask("POST", f"{CORE}/secrets", {"metadata": {"name": "s"}}, headers=GIVEN)
+        assert answer.status == 201
+    [call] = server.find("kube-apiserver", "Call validating webhook")
+    [create] = server.find("kube-apiserver", "Create")
+    assert call["parentSpanId"] == create["spanId"]
+    assert call["status"]["code"] == 2
+    assert attributes_of(call) == {"webhook": "check.example.com"}
+
+
 async def test_a_scheduled_pod_has_one_trace_over_components(tmp_path: Path) -> None:
     left_out = ("controllers", "kubelets")
     async with (

@@ -13,6 +13,7 @@ from mockkube.api.errors import ApiError, BadRequest, Expired
 from mockkube.api.json_objects import Object
 from mockkube.api.protobuf.envelope import STREAM_MEDIA_TYPE, encode_watch_frame
 from mockkube.api.selectors import fields
+from mockkube.apiserver.http.requests.open_watches import WatchLabels
 from mockkube.apiserver.http.requests.request_context import RequestContext
 from mockkube.apiserver.http.requests.watch_delivery import get_watch_delivery
 from mockkube.apiserver.http.responses import rendering
@@ -55,7 +56,7 @@ async def serve_watch(
     watch = await _open_watch(resource, scope, options, get_watch_delivery(context.request).start_revision)
     if is_websocket_upgrade(context.request):
         # Browsers cannot say which format they accept; JSON is sent as text.
-        return await _serve_websocket(watch, resource, options, replace(representation, media=JSON), context)
+        return await _serve_websocket(watch, resource, scope, options, replace(representation, media=JSON), context)
     try:
         headers = {"Content-Type": _stream_media_type(representation), "Cache-Control": "no-cache, private"}
         response = web.StreamResponse(headers={**headers, "Audit-Id": context.audit_id})
@@ -63,7 +64,7 @@ async def serve_watch(
         await response.prepare(context.request)
         if context.audit_event is not None:
             context.audit_event.start_response(response.status)
-        sender = _WatchServer(resource, options, representation, context, response)
+        sender = _WatchServer(resource, scope, options, representation, context, response)
         with suppress(ConnectionError):  # the client is gone, or does not read: either way this watch is over
             await sender.run(watch)
         return response
@@ -74,6 +75,7 @@ async def serve_watch(
 async def _serve_websocket(
     watch: CacheWatcher,
     resource: Resource,
+    scope: RequestScope,
     options: ListOptions,
     representation: Representation,
     context: RequestContext,
@@ -85,25 +87,27 @@ async def _serve_websocket(
         if len(protocols) > 1 or "Origin" not in context.request.headers:
             return refuse_upgrade(context, "a watch needs an Origin and at most one subprotocol", status=403)
         websocket = await open_websocket(context, protocols[0] if protocols else "")
-        sender = _WatchServer(resource, options, representation, context, _WebSocketWriter(websocket))
-        watching = asyncio.ensure_future(sender.run(watch))
-        reading = asyncio.ensure_future(_read_until_closed(websocket))
-        try:
-            await asyncio.wait((watching, reading), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            for task in (watching, reading):
-                task.cancel()
-            await asyncio.gather(watching, reading, return_exceptions=True)
+        sender = _WatchServer(resource, scope, options, representation, context, _WebSocketWriter(websocket))
+        async with asyncio.TaskGroup() as group:
+            watching = group.create_task(_run_until_gone(sender, watch))
+            reading = group.create_task(_cancel_when_closed(websocket, watching))
+            watching.add_done_callback(lambda _: reading.cancel())
         await websocket.close()
         return websocket
     finally:
         watch.close()
 
 
-async def _read_until_closed(websocket: web.WebSocketResponse) -> None:
-    """Ignore what a client sends, until it closes the connection."""
+async def _run_until_gone(sender: "_WatchServer", watch: CacheWatcher) -> None:
+    with suppress(ConnectionError):
+        await sender.run(watch)
+
+
+async def _cancel_when_closed(websocket: web.WebSocketResponse, watching: asyncio.Task[None]) -> None:
+    """Ignore what a client sends; end the watch once it closes the connection."""
     while (await websocket.receive()).type in (WSMsgType.TEXT, WSMsgType.BINARY):
         pass
+    watching.cancel()
 
 
 class _WebSocketWriter:
@@ -146,6 +150,7 @@ class _WatchServer:
     def __init__(
         self,
         resource: Resource,
+        scope: RequestScope,
         options: ListOptions,
         representation: Representation,
         context: RequestContext,
@@ -154,6 +159,8 @@ class _WatchServer:
         self.resource, self.options = resource, options
         self.representation, self.view, self.response = representation, context.output_options(), response
         self.open_watches = context.open_watches
+        watched = "namespace" if scope.namespace else "cluster"
+        self.labels = WatchLabels(resource.group, resource.version, resource.plural, watched)
         self.delivery = get_watch_delivery(context.request)
         self.columns_sent = False
         self.ends_at = 0.0
@@ -171,7 +178,7 @@ class _WatchServer:
         try:
             async with asyncio.timeout(seconds) as deadline:
                 self.ends_at = deadline.when() or 0.0
-                with self.open_watches.track(deadline):
+                with self.open_watches.track(deadline, self.labels):
                     while not (watch.has_lagged or watch.is_stopped):
                         await self.write_next(watch)
         except TimeoutError:
