@@ -14,6 +14,7 @@ from mockkube.cli.parameters import parse_gate_flags, parse_version_flag
 from mockkube.cluster.configuration.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from mockkube.api.json_objects import Object
     from mockkube.cluster.snapshots.snapshot_contents import SnapshotContents
     from mockkube.importing.cluster_import import ImportedCluster, ImportOptions
 
@@ -65,6 +66,12 @@ def import_sources(sources: Iterable[str], options: dict[str, Any]) -> "Imported
     for name, reason in live.refused.items():
         imported.report.left_out[name, reason] += 1
     return imported
+
+
+def read_live_node_groups(options: dict[str, Any]) -> "list[Object]":
+    """Return the NodeGroups of the running cluster."""
+    groups: list[Object] = _open_live(options).read_node_groups()
+    return groups
 
 
 def load_contents(sources: Sequence[str], options: dict[str, Any]) -> "SnapshotContents":

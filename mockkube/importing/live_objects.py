@@ -16,6 +16,8 @@ TIMEOUT_SECONDS: Final = 60.0
 # Reported about other objects, or computed for each request.
 _SKIPPED_GROUPS: Final = ("metrics.k8s.io", "events.k8s.io", "control.mockkube.dev")
 _EXPIRED: Final = 410
+_CONTROL_API: Final = "control.mockkube.dev/v1alpha1"
+_NODE_GROUPS: Final = f"/apis/{_CONTROL_API}/nodegroups"
 
 
 class LiveObjects:
@@ -35,6 +37,12 @@ class LiveObjects:
         """Yield every object, each in the version that its group prefers."""
         for api_version, plural, kind in self._list_resources():
             yield from self._list(api_version, plural, kind)
+
+    def read_node_groups(self) -> list[Object]:
+        """Return the NodeGroups of a cluster of mockkube; none of another cluster, or if they may not be read."""
+        found = self._get(_NODE_GROUPS, name="nodegroups")
+        items: list[Object] = [] if found is None else found.get("items") or []
+        return [{**obj, "apiVersion": _CONTROL_API, "kind": "NodeGroup"} for obj in items]
 
     def _list_resources(self) -> Iterator[tuple[str, str, str]]:
         for root in ROOTS:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from mockkube.api.conditions import find_condition
@@ -53,6 +54,10 @@ class Observer:
         self._nodes = self._informers.informer_for("Node")
         self._workloads = {kind: self._informers.informer_for(kind) for kind in _KINDS}
         self._pods.add_event_handler(self._on_pod_change)
+        for informer in self._informers.workers:
+            informer.add_event_handler(self._on_change)
+        # Whether something has changed since the last sample.
+        self._has_changed = True
         self._started_at = cluster.clock.monotonic()
         self._last_at = self._started_at
         self._is_counting = False
@@ -91,6 +96,10 @@ class Observer:
                 shortage.seconds += now - self._last_at
         self.cost += self.samples[-1].cost_per_hour * (now - self._last_at) / 3600
         self._last_at = now
+        if not self._has_changed:
+            self.samples.append(replace(self.samples[-1], at=round(now - self._started_at, 3)))
+            return
+        self._has_changed = False
         shortages = self._find_shortages()
         for name in {*shortages, *self._shortages}:
             known = self._shortages.setdefault(name, _Shortage())
@@ -147,6 +156,9 @@ class Observer:
                 return f"{kind} {namespace}/{owner['name']}"
             obj, owner = found, _controller_of(found)
         return _name(kind, obj)
+
+    def _on_change(self, change: ObjectChange) -> None:
+        self._has_changed = True
 
     def _on_pod_change(self, change: ObjectChange) -> None:
         """Count a pod that ran and ends."""

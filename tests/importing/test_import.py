@@ -321,6 +321,23 @@ async def test_a_running_cluster_comes_in_over_its_address() -> None:
     assert [key for key in added if "configmaps/kube-system/extension-apiserver-authentication" not in key] == []
 
 
+async def test_node_groups_of_a_running_cluster_are_read() -> None:
+    group = {"maxSize": 3, "instanceTypes": [{"name": "small", "capacity": {"cpu": "2", "memory": "4Gi"}}]}
+    body = {"metadata": {"name": "web"}, "spec": group}
+    configuration = make_temporary_configuration({"clock": "virtual", "tls": False, "nodes": 0})
+    path = "/apis/control.mockkube.dev/v1alpha1/nodegroups"
+    async with (
+        open_temporary_cluster(configuration) as cluster,
+        cluster as running,
+        aiohttp.ClientSession() as session,
+        session.post(f"{running.url}{path}", json=body) as created,
+    ):
+        assert created.status == 201
+        live = LiveObjects(BlockingHttpClient(RestConfig(running.url)))
+        [found] = await asyncio.to_thread(live.read_node_groups)
+    assert (found["kind"], found["spec"]["maxSize"]) == ("NodeGroup", 3)
+
+
 def test_a_large_dump_is_split_into_its_items() -> None:
     items = list(large_dump.make_objects(20, 500))
     assert [obj["kind"] for obj in items].count("Node") == 20

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mockkube.cli.cluster_imports import import_options, load_contents
+from mockkube.cli.cluster_imports import import_options, load_contents, read_live_node_groups
 from mockkube.cli.exits import Exit
 from mockkube.cli.options import output_option
 from mockkube.cli.parameters import parse_duration_flag
@@ -100,6 +100,8 @@ def _load_base(sources: Sequence[str], options: dict[str, Any]) -> "WhatIfBase":
     try:
         files: Iterable[str] = (*options["node_groups"], *(one for one in sources if Path(one).is_dir()))
         groups = [obj for path in files for obj in read_dump(path) if is_node_group(obj)]
+        if not sources and not groups:
+            groups = read_live_node_groups(options)
     except UnreadableDumpError as error:
         raise ConfigurationError(str(error)) from None
     name = ", ".join(sources) or "the running cluster"
