@@ -204,17 +204,26 @@ class _DirectionResults:
 
 
 def explore_plan(
-    plan: RolloutPlan, play: Players, on_progress: Callable[[int], None] = lambda left: None, *, checks: int = 0
+    plan: RolloutPlan,
+    play: Players,
+    on_progress: Callable[[int], None] = lambda left: None,
+    *,
+    checks: int = 0,
+    paths: Sequence[RolloutPath] = (),
+    after_safe: bool = False,
 ) -> Exploration:
-    """Explore a plan and return the result; `checks` paths are played once more, from start to end."""
-    paths = list(list_paths(plan))
+    """Explore a plan, or some of its paths; `checks` of them are played once more, from start to end.
+
+    With `after_safe`, orders down are only judged after orders up that break nothing, if there are any.
+    """
+    paths = paths or list(list_paths(plan))
     known = explore_paths([path.moves for path in paths], play, on_progress, continues_paths=play.continues_paths)
     results = [(path, _results_of(known, path)) for path in paths]
     rates = sorted(play.measure_rates(list(_find_hot_loops(plan, results))), key=lambda one: -one.per_minute())
     found = Exploration(
         plan=plan,
         pairs=tuple(_make_pairs(results)),
-        orders=tuple(_make_order_verdicts(plan, results)),
+        orders=tuple(_make_order_verdicts(plan, _select_after_safe(results) if after_safe else results, results)),
         counterexamples=tuple(_add_rates(rates, _find_counterexamples(plan, results))),
         states=known.states,
         distinct_moves=len(known.results),
@@ -288,12 +297,19 @@ def _make_pairs(found: PlayedPaths) -> Iterable[OrderPair]:
         yield OrderPair(up, down, rising.worst, falling.worst, again.worst, prepares)
 
 
-def _make_order_verdicts(plan: RolloutPlan, found: PlayedPaths) -> Iterable[OrderVerdict]:
+def _select_after_safe(found: PlayedPaths) -> PlayedPaths:
+    """Return the paths whose direction up breaks nothing; all if there are none."""
+    return [(path, results) for path, results in found if _split_directions(path, results)[0].is_safe] or found
+
+
+def _make_order_verdicts(plan: RolloutPlan, down_paths: PlayedPaths, found: PlayedPaths) -> Iterable[OrderVerdict]:
     rising: dict[Order, _DirectionResults] = {}
     falling: dict[tuple[Order, str], _DirectionResults] = {}
     for path, move_results in found:
-        up, down, _ = _split_directions(path, move_results)
+        up, _, _ = _split_directions(path, move_results)
         rising.setdefault(path.up, _DirectionResults()).results.append(up)
+    for path, move_results in down_paths:
+        _, down, _ = _split_directions(path, move_results)
         falling.setdefault((path.down, path.prepares), _DirectionResults()).results.append(down)
     for order, results in rising.items():
         written = tuple(one for one in plan.list_written_orders(Direction.UP) if one.order == order)

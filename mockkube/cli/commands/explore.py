@@ -39,6 +39,10 @@ _LINE_INTERVAL_SECONDS = 10.0
     "without disturbances.",
 )  # fmt: skip
 @click.option(
+    "--undisturbed", is_flag=True,
+    help="Leave out the disturbances: what the orders down do by themselves, after orders up that break nothing.",
+)  # fmt: skip
+@click.option(
     "--check", "checks", type=click.IntRange(0), default=0, metavar="N",
     help="Run N paths again from start to end, and compare them with the results of shared states.",
 )  # fmt: skip
@@ -68,12 +72,12 @@ def command(plan: str, **options: Any) -> Exit:
     for name in ("depth", "seconds"):
         if options[name] is not None:
             raise ConfigurationError(f"--{name} belongs to --interleavings: give both or neither")
-    read = _load_plan(plan, options["seed"])
+    read = _load_plan(plan, options["seed"], undisturbed=options["undisturbed"])
     from mockkube.explore.replay import without_logs
 
     # Without logs: the components of thousands of clusters would log here.
     with without_logs(), _open_player(read, options["workers"], options["dask"]) as play:
-        result = _explore(read, play, hide_progress=options["quiet"], checks=options["checks"])
+        result = _explore(read, play, options)
     if options["trace"]:
         return _print_trace(result, options["trace"])
     _print_result(result, options["output"])
@@ -91,7 +95,7 @@ def _explore_interleavings(path: str, options: dict[str, Any]) -> Exit:
     from mockkube.cli.interleavings import InterleavingOptions, run
     from mockkube.explore.interleavings.search import DEPTH, SECONDS
 
-    for name in ("dask", "report", "checks"):
+    for name in ("dask", "report", "picture", "checks", "undisturbed"):
         if options[name]:
             raise ConfigurationError(f"--{name.removesuffix('s')} does not work with --interleavings: leave it out")
     given = InterleavingOptions(
@@ -106,7 +110,7 @@ def _explore_interleavings(path: str, options: dict[str, Any]) -> Exit:
     return run(find_shipped(path), given)
 
 
-def _load_plan(path: str, seed: int | None) -> "RolloutPlan":
+def _load_plan(path: str, seed: int | None, *, undisturbed: bool) -> "RolloutPlan":
     from dataclasses import replace
 
     from mockkube.explore.plans.loading import load
@@ -116,6 +120,7 @@ def _load_plan(path: str, seed: int | None) -> "RolloutPlan":
         plan = load(find_shipped(path))
     except ScenarioError as error:
         raise ConfigurationError(str(error)) from None
+    plan = replace(plan, disturbances=()) if undisturbed else plan
     return plan if seed is None else replace(plan, seed=seed)
 
 
@@ -134,12 +139,12 @@ def _open_player(plan: "RolloutPlan", workers: int | None, dask: str | None) -> 
         yield player
 
 
-def _explore(plan: "RolloutPlan", play: "Players", *, hide_progress: bool, checks: int) -> "Exploration":
+def _explore(plan: "RolloutPlan", play: "Players", options: dict[str, Any]) -> "Exploration":
     from mockkube.explore.exploration import explore_plan
 
-    progress = _make_progress(hide_progress=hide_progress)
+    progress = _make_progress(hide_progress=options["quiet"])
     try:
-        return explore_plan(plan, play, progress, checks=checks)
+        return explore_plan(plan, play, progress, checks=options["checks"], after_safe=options["undisturbed"])
     finally:
         progress.end()
 
