@@ -10,10 +10,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mockkube.cluster.state.atomic_files import PRIVATE, make_private_directory, write_atomically
+from mockkube.cluster.state.certificate_encoding import (
+    CertificateContents,
+    encode_authority_extensions,
+    encode_leaf_extensions,
+    encode_name,
+    new_serial_number,
+    sign,
+)
 from mockkube.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
-    from cryptography import x509
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
 
 CERTIFICATE_LIFETIME: Final = timedelta(days=365)
@@ -124,18 +131,28 @@ class Authorities:
     front_proxy_key: str
 
 
+@dataclass(frozen=True, slots=True)
+class _Authority:
+    """One CA with its key; its name is encoded."""
+
+    certificate: bytes
+    name: bytes
+    until: datetime
+    key: "EllipticCurvePrivateKey"
+
+
 def load_or_create_authorities(directory: Path, *, now: datetime) -> Authorities:
     """Return the CAs of a directory, new ones in place of those that are missing; nothing is written."""
     files = Certificates(directory)
     authority = _load_authority(files.authority, files.authority_key, now)
     front_proxy = _load_authority(files.front_proxy_authority, files.front_proxy_authority_key, now)
-    certificate, key = authority or _create_self_signed(_AUTHORITY_NAME, now)
-    front_certificate, front_key = front_proxy or _create_self_signed(_FRONT_PROXY_AUTHORITY_NAME, now)
+    authority = authority or _create_self_signed(_AUTHORITY_NAME, now)
+    front_proxy = front_proxy or _create_self_signed(_FRONT_PROXY_AUTHORITY_NAME, now)
     return Authorities(
-        _encode_pem(certificate).decode(),
-        _encode_key(key).decode(),
-        _encode_pem(front_certificate).decode(),
-        _encode_key(front_key).decode(),
+        authority.certificate.decode(),
+        _encode_key(authority.key).decode(),
+        front_proxy.certificate.decode(),
+        _encode_key(front_proxy.key).decode(),
     )
 
 
@@ -173,21 +190,21 @@ def issue_client_certificate(
     certificates: Certificates, name: str, groups: Sequence[str], *, now: datetime
 ) -> tuple[Path, Path]:
     """Issue a client certificate of a user beside the others; return the paths of certificate and key."""
-    loaded = _load_authority(certificates.authority, certificates.authority_key, now)
-    assert loaded is not None, "the cluster has a valid CA"
-    request = _LeafRequest(name, tuple(groups), (), now, min(now + CERTIFICATE_LIFETIME, loaded[0].not_valid_after_utc))
+    authority = _load_authority(certificates.authority, certificates.authority_key, now)
+    assert authority is not None, "the cluster has a valid CA"
+    request = _LeafRequest(name, tuple(groups), (), now, min(now + CERTIFICATE_LIFETIME, authority.until))
     stem = name.replace("/", "-").replace(":", "-")
     path, key_path = certificates.directory / f"{stem}.crt", certificates.directory / f"{stem}.key"
-    _write_certificate(path, key_path, *_issue_leaf(request, *loaded))
+    _issue_leaf(path, key_path, request, authority)
     return path, key_path
 
 
 def issue_self_signed_serving_certificate(path: Path, key_path: Path, names: Sequence[str], *, now: datetime) -> None:
     """Write a serving certificate for these host names, signed by its own key, which is kept nowhere else."""
-    authority, authority_key = _create_self_signed("mockkube-serving-ca", now)
+    authority = _create_self_signed("mockkube-serving-ca", now)
     hosts = tuple(dict.fromkeys((*SERVICE_NAMES, *LOOPBACK, *names)))
     request = _LeafRequest("kube-apiserver", (), hosts, now, now + CERTIFICATE_LIFETIME)
-    _write_certificate(path, key_path, *_issue_leaf(request, authority, authority_key))
+    _issue_leaf(path, key_path, request, authority)
 
 
 def _are_usable(certificates: Certificates, hosts: Sequence[str], now: datetime) -> bool:
@@ -206,14 +223,15 @@ def _are_usable(certificates: Certificates, hosts: Sequence[str], now: datetime)
 
 def _issue(certificates: Certificates, hosts: Sequence[str], now: datetime) -> None:
     """Create and write missing certificates, and a CA if there is no valid one."""
-    authority, key = _load_authority(certificates.authority, certificates.authority_key, now) or _create_authority(
-        certificates, now
-    )
-    until = min(now + CERTIFICATE_LIFETIME, authority.not_valid_after_utc)
+    authority = _load_authority(certificates.authority, certificates.authority_key, now)
+    if authority is None:
+        authority = _create_self_signed(_AUTHORITY_NAME, now)
+        _write_certificate(certificates.authority, certificates.authority_key, authority.certificate, authority.key)
+    until = min(now + CERTIFICATE_LIFETIME, authority.until)
     serving = _LeafRequest("kube-apiserver", (), tuple(hosts), now, until)
-    _write_certificate(certificates.serving, certificates.serving_key, *_issue_leaf(serving, authority, key))
+    _issue_leaf(certificates.serving, certificates.serving_key, serving, authority)
     admin = _LeafRequest(ADMIN, (MASTERS,), (), now, until)
-    _write_certificate(certificates.admin, certificates.admin_key, *_issue_leaf(admin, authority, key))
+    _issue_leaf(certificates.admin, certificates.admin_key, admin, authority)
     _issue_front_proxy(certificates, now, until)
     facts = {"notAfter": until.isoformat(), "hosts": list(hosts)}
     write_atomically(certificates.metadata, json.dumps(facts) + "\n")
@@ -222,53 +240,48 @@ def _issue(certificates: Certificates, hosts: Sequence[str], now: datetime) -> N
 def _issue_front_proxy(certificates: Certificates, now: datetime, until: datetime) -> None:
     """Issue the front proxy's certificate; the key of a new CA is not stored, so nothing else can be issued."""
     shared = _load_authority(certificates.front_proxy_authority, certificates.front_proxy_authority_key, now)
-    authority, key = shared or _create_self_signed(_FRONT_PROXY_AUTHORITY_NAME, now)
+    authority = shared or _create_self_signed(_FRONT_PROXY_AUTHORITY_NAME, now)
     client = _LeafRequest("front-proxy-client", (), (), now, until)
-    _write_certificate(certificates.front_proxy, certificates.front_proxy_key, *_issue_leaf(client, authority, key))
-    write_atomically(certificates.front_proxy_authority, _encode_pem(authority), mode=_PUBLIC)
+    _issue_leaf(certificates.front_proxy, certificates.front_proxy_key, client, authority)
+    write_atomically(certificates.front_proxy_authority, authority.certificate, mode=_PUBLIC)
 
 
-def _load_authority(
-    path: Path, key_path: Path, now: datetime
-) -> "tuple[x509.Certificate, EllipticCurvePrivateKey] | None":
+def _load_authority(path: Path, key_path: Path, now: datetime) -> _Authority | None:
     """Load a CA; None if it is missing, damaged or expires within a certificate's lifetime."""
-    from cryptography import x509
+    try:
+        pem, key_pem = path.read_bytes(), key_path.read_bytes()
+    except OSError:
+        return None
     from cryptography.hazmat.primitives.asymmetric.ec import EllipticCurvePrivateKey
-    from cryptography.hazmat.primitives.serialization import load_pem_private_key
+    from cryptography.hazmat.primitives.serialization import Encoding, load_pem_private_key
+    from cryptography.x509 import load_pem_x509_certificate
 
     try:
-        certificate = x509.load_pem_x509_certificate(path.read_bytes())
-        key = load_pem_private_key(key_path.read_bytes(), None)
-    except (OSError, ValueError):
+        certificate = load_pem_x509_certificate(pem)
+        key = load_pem_private_key(key_pem, None)
+    except ValueError:
         return None
     if not isinstance(key, EllipticCurvePrivateKey) or certificate.public_key() != key.public_key():
         return None
-    return None if certificate.not_valid_after_utc < now + CERTIFICATE_LIFETIME else (certificate, key)
+    until = certificate.not_valid_after_utc
+    if until < now + CERTIFICATE_LIFETIME:
+        return None
+    return _Authority(certificate.public_bytes(Encoding.PEM), certificate.subject.public_bytes(), until, key)
 
 
-def _create_authority(certificates: Certificates, now: datetime) -> "tuple[x509.Certificate, EllipticCurvePrivateKey]":
-    certificate, key = _create_self_signed(_AUTHORITY_NAME, now)
-    _write_certificate(certificates.authority, certificates.authority_key, certificate, key)
-    return certificate, key
+def _create_self_signed(common_name: str, now: datetime) -> _Authority:
+    key, name, until = _new_key(), encode_name(common_name), now + AUTHORITY_LIFETIME
+    extensions = encode_authority_extensions(key.public_key())
+    contents = CertificateContents(
+        name, name, now - CLOCK_SKEW, until, key.public_key(), extensions, new_serial_number()
+    )
+    return _Authority(sign(contents, key), name, until, key)
 
 
-def _create_self_signed(common_name: str, now: datetime) -> "tuple[x509.Certificate, EllipticCurvePrivateKey]":
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes
+def _new_key() -> "EllipticCurvePrivateKey":
     from cryptography.hazmat.primitives.asymmetric import ec
 
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = _make_name(common_name, ())
-    certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - CLOCK_SKEW)
-        .not_valid_after(now + AUTHORITY_LIFETIME)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(_make_authority_usage(), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(key, hashes.SHA256())
-    )
-    return certificate, key
+    return ec.generate_private_key(ec.SECP256R1())
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,82 +295,27 @@ class _LeafRequest:
     until: datetime
 
 
-def _issue_leaf(
-    request: _LeafRequest, authority: "x509.Certificate", authority_key: "EllipticCurvePrivateKey"
-) -> "tuple[x509.Certificate, EllipticCurvePrivateKey]":
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import ExtendedKeyUsageOID
-
-    key = ec.generate_private_key(ec.SECP256R1())
-    usage = ExtendedKeyUsageOID.SERVER_AUTH if request.hosts else ExtendedKeyUsageOID.CLIENT_AUTH
-    subject = _make_name(request.name, request.groups)
-    builder = (
-        x509.CertificateBuilder(authority.subject, subject, key.public_key(), x509.random_serial_number())
-        .not_valid_before(request.now - CLOCK_SKEW)
-        .not_valid_after(request.until)
-        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
-        .add_extension(x509.ExtendedKeyUsage([usage]), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()), critical=False)
+def _issue_leaf(path: Path, key_path: Path, request: _LeafRequest, authority: _Authority) -> None:
+    """Write a certificate and its new key."""
+    key = _new_key()
+    contents = CertificateContents(
+        authority.name,
+        encode_name(request.name, request.groups),
+        request.now - CLOCK_SKEW,
+        request.until,
+        key.public_key(),
+        encode_leaf_extensions(request.hosts, authority.key.public_key()),
+        new_serial_number(),
     )
-    if request.hosts:
-        builder = builder.add_extension(_make_alternative_names(request.hosts), critical=False)
-    return builder.sign(authority_key, hashes.SHA256()), key
+    _write_certificate(path, key_path, sign(contents, authority.key), key)
 
 
-def _make_name(common_name: str, organizations: Sequence[str]) -> "x509.Name":
-    from cryptography import x509
-    from cryptography.x509.oid import NameOID
-
-    attributes = [x509.NameAttribute(NameOID.ORGANIZATION_NAME, text) for text in organizations]
-    return x509.Name([*attributes, x509.NameAttribute(NameOID.COMMON_NAME, common_name)])
-
-
-def _make_alternative_names(hosts: Sequence[str]) -> "x509.SubjectAlternativeName":
-    from ipaddress import ip_address
-
-    from cryptography import x509
-
-    names: list[x509.GeneralName] = []
-    for host in hosts:
-        try:
-            names.append(x509.IPAddress(ip_address(host)))
-        except ValueError:
-            names.append(x509.DNSName(host))
-    return x509.SubjectAlternativeName(names)
-
-
-def _make_authority_usage() -> "x509.KeyUsage":
-    from cryptography import x509
-
-    return x509.KeyUsage(
-        digital_signature=True,
-        key_cert_sign=True,
-        crl_sign=True,
-        content_commitment=False,
-        key_encipherment=False,
-        data_encipherment=False,
-        key_agreement=False,
-        encipher_only=False,
-        decipher_only=False,
-    )
-
-
-def _write_certificate(
-    path: Path, key_path: Path, certificate: "x509.Certificate", key: "EllipticCurvePrivateKey"
-) -> None:
+def _write_certificate(path: Path, key_path: Path, certificate: bytes, key: "EllipticCurvePrivateKey") -> None:
     write_atomically(key_path, _encode_key(key))
-    write_atomically(path, _encode_pem(certificate), mode=_PUBLIC)
+    write_atomically(path, certificate, mode=_PUBLIC)
 
 
 def _encode_key(key: "EllipticCurvePrivateKey") -> bytes:
     from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
     return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
-
-
-def _encode_pem(certificate: "x509.Certificate") -> bytes:
-    from cryptography.hazmat.primitives.serialization import Encoding
-
-    return certificate.public_bytes(Encoding.PEM)
