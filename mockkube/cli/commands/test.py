@@ -63,7 +63,7 @@ def command(paths: tuple[str, ...], *, schema: bool, lists: bool, **options: Any
             cell = f" [{run.cell}]" if run.cell.values else ""
             click.echo(f"{run.scenario.name}{cell} seed {run.seed}")
         return Exit.OK
-    return _play(runs, {**options, "paths": paths})
+    return _play(runs, {**options, "paths": paths, "run_count": len(runs)})
 
 
 def _collect_runs(paths: Sequence[str], options: dict[str, Any]) -> "list[ScenarioRun]":
@@ -132,7 +132,8 @@ def _build_run_options(options: dict[str, Any]) -> "RunOptions":
 
     return RunOptions(
         options["timeout"],
-        keeps_traced_steps=bool(options["report"] or options["picture"]),
+        # A picture shows the timeline of an only run.
+        keeps_traced_steps=bool(options["report"] or (options["picture"] and options["run_count"] == 1)),
         keeps_trace=options["trace"] is not None,
         kubectl=options["kubectl"],
         real_time=options["real_time"],

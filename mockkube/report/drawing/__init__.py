@@ -1,1 +1,1 @@
-"""What pictures show, with positions in pixels: timelines and maps of harm. Templates draw them."""
+"""Content of pictures with positions in pixels: timelines, orders, tiles and maps of harm. Templates draw them."""

@@ -28,11 +28,11 @@ class OrderRow:
     """Length of the bar; 0 for none."""
     marked: bool = False
     groups: Sequence[str] = ()
-    """What each step changes, if its name says more: steps of a group have one color."""
+    """Subject of each step, if its name says more: steps of one subject have one color."""
 
     @property
     def colored_by(self) -> Sequence[str]:
-        """What the colors of the steps stand for."""
+        """Subjects that the colors of the steps stand for."""
         return self.groups or self.steps
 
 

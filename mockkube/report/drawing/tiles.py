@@ -15,7 +15,7 @@ class Tile:
     result: str
     name: str
     href: str = ""
-    """Where it is described; a tile without is no link."""
+    """Address of its description; a tile without one is no link."""
 
 
 @dataclass(frozen=True, slots=True)
