@@ -14,7 +14,7 @@ from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.event_recorder import EventRecorder
 from mockkube.client.events import NORMAL
 from mockkube.client.informer import InformerFactory, ObjectChange
-from mockkube.client.protocol import Client, Key
+from mockkube.client.protocol import Client, Key, WatchEventType
 from mockkube.explain.recorded_cluster import RecordedCluster
 from mockkube.features.capabilities import Capabilities
 from mockkube.lazy_dataclasses import dataclass
@@ -24,7 +24,7 @@ from mockkube.nodegroups.node_group import NodeGroup, NodeTemplate
 from mockkube.nodegroups.node_removal import NodeRemovals
 from mockkube.nodegroups.placement import Placement
 from mockkube.nodegroups.scale_down import Candidate, find_candidates, find_unneeded, is_being_removed
-from mockkube.nodegroups.scale_up import GroupState, ScaleUpPlan, describe_rejection, plan_scale_up
+from mockkube.nodegroups.scale_up import GroupState, ScaleUpPlan, balance_zones, describe_rejection, plan_scale_up
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.random import Random
 from mockkube.runtime.steps import Signal, Worker
@@ -151,6 +151,9 @@ class NodeAutoscaler:
             except ApiError as error:
                 _LOG.info("%s: %s", NAME, error.message)
                 self._has_changed = True
+            # An object that cannot be read must not end the loop; the next change is scanned again.
+            except Exception:
+                _LOG.exception("%s: the scan failed", NAME)
         await self._dependencies.report(self._summarize())
 
     async def _scan(self, now: float) -> None:
@@ -197,9 +200,10 @@ class NodeAutoscaler:
     def _fill_to_minimum(self, now: float) -> None:
         """Order instances for groups that are smaller than they may be."""
         for state in self._list_states():
-            templates = list(state.group.templates())
-            for index in range(state.size, state.group.min_size):
-                self._instances.order(templates[index % len(templates)], self._nodes.objects)
+            # Of its first type, in the zones that have the fewest nodes.
+            templates = [one for one in state.group.templates() if one.instance_type is state.group.instance_types[0]]
+            if added := balance_zones(templates, state.nodes, state.group.min_size - state.size):
+                self._order_all(added)
                 self._added_at[state.group.name] = now
 
     async def _scale_up(self, now: float) -> bool:
@@ -317,7 +321,7 @@ def _is_unschedulable(pod: ReadOnlyObject) -> bool:
 
 def _is_significant(change: ObjectChange) -> bool:
     """Return whether a node changed in more than its heartbeat."""
-    if change.old is None:
+    if change.old is None or change.type is WatchEventType.DELETED:
         return True
     return _describe(change.object) != _describe(change.old)
 

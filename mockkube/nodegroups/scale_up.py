@@ -226,10 +226,17 @@ def _spread_over_zones(
         and one.template.instance_type is kind
         and [pod["metadata"]["uid"] for pod in one.pods] == pods
     ]
-    counts = {template.zone: sum(zone_of(node) == template.zone for node in nodes) for template in alike}
+    return balance_zones(alike, nodes, best.count)
+
+
+def balance_zones(
+    templates: Sequence[NodeTemplate], nodes: Sequence[ReadOnlyObject], count: int
+) -> tuple[NodeTemplate, ...]:
+    """Return so many templates that the zones have as equal numbers of nodes as possible."""
+    counts = {template.zone: sum(zone_of(node) == template.zone for node in nodes) for template in templates}
     added = []
-    for _ in range(best.count):
-        template = min(alike, key=lambda one: (counts[one.zone], one.zone))
+    for _ in range(count):
+        template = min(templates, key=lambda one: (counts[one.zone], one.zone))
         counts[template.zone] += 1
         added.append(template)
     return tuple(added)

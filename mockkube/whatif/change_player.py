@@ -101,10 +101,13 @@ class ChangePlayer:
     async def _lose_zone(self, change: ZoneLoss) -> str:
         nodes = await self._list_nodes()
         names = [node["metadata"]["name"] for node in nodes if zone_of(node) == change.zone]
-        groups = [group for group in await self._list_groups() if change.zone in (group["spec"].get("zones") or ())]
+        all_groups = await self._list_groups()
+        groups = [group for group in all_groups if change.zone in _zones_of(group)]
         if not names and not groups:
-            zones = sorted({zone_of(node) for node in nodes} - {""})
-            raise WhatIfError(f"zone {change.zone}: no node is there; the cluster has {_join(zones) or 'no zones'}")
+            zones = {zone_of(node) for node in nodes}.union(*map(_zones_of, all_groups)) - {""}
+            raise WhatIfError(
+                f"zone {change.zone}: no node is there; the cluster has {_join(sorted(zones)) or 'no zones'}"
+            )
         for group in groups:
             zones = [zone for zone in group["spec"]["zones"] if zone != change.zone]
             # A group that is in this zone alone can add no node any more.
@@ -252,6 +255,11 @@ def scale_curve(text: str, factor: float) -> str:
 def _can_be_recreated(pod: ReadOnlyObject) -> bool:
     """Return whether a controller other than a DaemonSet creates a pod again."""
     return is_evicted_by_drain(pod) and bool(find_controller_kind(pod)) and bool(pod["spec"].get("nodeName"))
+
+
+def _zones_of(group: ReadOnlyObject) -> Sequence[str]:
+    """Return the zones of a node group."""
+    return group["spec"].get("zones") or ()
 
 
 def _is_worker(node: ReadOnlyObject) -> bool:

@@ -123,6 +123,7 @@ async def test_nodes_are_spread_over_zones(cluster: SimulatedCluster) -> None:
     assert sorted(zones) == ["a", "b", "c"]
 
 
+@pytest.mark.slow
 async def test_daemon_pods_take_their_part_of_new_nodes(cluster: SimulatedCluster) -> None:
     daemon = deployment("agent", 1, cpu="1")
     del daemon["spec"]["replicas"]
@@ -134,6 +135,7 @@ async def test_daemon_pods_take_their_part_of_new_nodes(cluster: SimulatedCluste
     assert await count_running(cluster, "agent") == 2
 
 
+@pytest.mark.slow
 async def test_idle_nodes_go_after_a_while(cluster: SimulatedCluster) -> None:
     await add_group(cluster, minSize=1, scaleDown={"unneededSeconds": 300, "delayAfterAddSeconds": 0})
     await cluster.client().create("Deployment", deployment("web", 12))
@@ -148,6 +150,7 @@ async def test_idle_nodes_go_after_a_while(cluster: SimulatedCluster) -> None:
     assert "nodes removed by cluster autoscaler" in await events(cluster, "ScaleDown")
 
 
+@pytest.mark.slow
 async def test_little_used_nodes_are_drained_within_budgets(cluster: SimulatedCluster) -> None:
     await add_group(cluster, scaleDown={"unneededSeconds": 60, "delayAfterAddSeconds": 0})
     client = cluster.client()
@@ -165,6 +168,7 @@ async def test_little_used_nodes_are_drained_within_budgets(cluster: SimulatedCl
     assert unavailable <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "pod",
     [
@@ -186,6 +190,42 @@ async def test_pods_that_must_stay_keep_their_node(cluster: SimulatedCluster, po
     assert list(await nodes(cluster)) == ["web-2"]
 
 
+async def test_the_smallest_size_is_kept_and_balanced(cluster: SimulatedCluster) -> None:
+    await add_group(cluster, minSize=3, zones=["a", "b"], provisionSeconds=5)
+    await cluster.advance(30)
+    zones = {
+        name: node["metadata"]["labels"]["topology.kubernetes.io/zone"] for name, node in (await nodes(cluster)).items()
+    }
+    assert sorted(zones.values()) == ["a", "a", "b"]
+    await cluster.client().delete("Node", Key("", next(name for name, zone in zones.items() if zone == "b")))
+    await cluster.advance(30)
+    found = [node["metadata"]["labels"]["topology.kubernetes.io/zone"] for node in (await nodes(cluster)).values()]
+    assert sorted(found) == ["a", "a", "b"]
+
+
+async def test_a_restored_snapshot_leaves_the_autoscaler_at_work(cluster: SimulatedCluster) -> None:
+    await add_group(cluster, provisionSeconds=5)
+    await cluster.save_snapshot("empty")
+    await cluster.client().create("Deployment", deployment("web", 4))
+    await cluster.advance(40)
+    assert await count_running(cluster, "web") == 4
+    await cluster.restore_snapshot("empty")
+    assert await nodes(cluster) == {}
+    await cluster.client().create("Deployment", deployment("web", 8))
+    await cluster.advance(60)
+    assert await count_running(cluster, "web") == 8
+
+
+async def test_an_unreadable_node_does_not_end_the_autoscaler(cluster: SimulatedCluster) -> None:
+    await add_group(cluster, provisionSeconds=5)
+    client = cluster.client()
+    await client.create("Node", {"metadata": {"name": "odd", "annotations": {"mockkube.dev/price-per-hour": "x"}}})
+    await client.create("Deployment", deployment("web", 12))
+    await cluster.advance(60)
+    assert await count_running(cluster, "web") == 12
+
+
+@pytest.mark.slow
 async def test_a_removed_group_leaves_its_nodes_alone(cluster: SimulatedCluster) -> None:
     await add_group(cluster, minSize=2, provisionSeconds=5)
     await cluster.advance(30)

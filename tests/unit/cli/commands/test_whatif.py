@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 Mockkube = Callable[..., Any]
+AT_ONCE = ("--settle", "1s", "--for", "1s", "--quiet")
 QUICK = ("--settle", "2m", "--for", "5m", "--quiet")
 MANIFESTS = """
 apiVersion: apps/v1
@@ -83,9 +84,9 @@ def test_a_scheduler_configuration_moves_pods(mockkube: Mockkube, manifests: str
         (("--change", "zone b"), "words are missing"),
         (("--change", "nodes -1", "--price", "x"), "write TYPE=PRICE"),
         (("--change", "nodes -1", "--for", "long"), "--for: 'long' is no duration"),
-        (("--change", "zone q gone", *QUICK), "zone q: no node is there; the cluster has a, b"),
-        (("--change", "deployment shop/web x2", *QUICK), "Deployment shop/web: there is none; there are default/web"),
-        (("--change", "load web x2", *QUICK), "has no annotation mockkube.dev/load-cpu"),
+        (("--change", "zone q gone", *AT_ONCE), "zone q: no node is there; the cluster has a, b"),
+        (("--change", "deployment shop/web x2", *AT_ONCE), "Deployment shop/web: there is none; there are default/web"),
+        (("--change", "load web x2", *AT_ONCE), "has no annotation mockkube.dev/load-cpu"),
     ],
 )
 def test_what_cannot_be_changed_is_refused(
