@@ -104,9 +104,9 @@ class ChangePlayer:
         all_groups = await self._list_groups()
         groups = [group for group in all_groups if change.zone in _zones_of(group)]
         if not names and not groups:
-            zones = {zone_of(node) for node in nodes}.union(*map(_zones_of, all_groups)) - {""}
+            known = {zone_of(node) for node in nodes}.union(*map(_zones_of, all_groups)) - {""}
             raise WhatIfError(
-                f"zone {change.zone}: no node is there; the cluster has {_join(sorted(zones)) or 'no zones'}"
+                f"zone {change.zone}: no node is there; the cluster has {_join(sorted(known)) or 'no zones'}"
             )
         for group in groups:
             zones = [zone for zone in group["spec"]["zones"] if zone != change.zone]
