@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from mockkube.api.catalogue import KindInfo
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.registry.options import ListOptions
 from mockkube.lazy_dataclasses import dataclass
@@ -24,6 +25,11 @@ class ComputedApi(Protocol):
     @property
     def reader_role(self) -> Object:
         """ClusterRole that allows to read it."""
+        ...
+
+    @property
+    def kind_schemas(self) -> Sequence[tuple[KindInfo, ReadOnlyObject]]:
+        """Kinds with their OpenAPI schemas."""
         ...
 
     def get_object(self, plural: str, namespace: str, name: str) -> Object:

@@ -10,6 +10,7 @@ from mockkube.apiserver.registry.options import ListOptions
 from mockkube.apiserver.registry.registry import Registry
 
 if TYPE_CHECKING:
+    from mockkube.api.catalogue import KindInfo
     from mockkube.apiserver.resource_metrics.resource_metrics_objects import ResourceMetricsObjects
 
 GROUP: Final = "metrics.k8s.io"
@@ -54,6 +55,13 @@ class ResourceMetricsApi:
         )
 
         return ResourceMetricsObjects(self._registry)
+
+    @property
+    def kind_schemas(self) -> "Sequence[tuple[KindInfo, ReadOnlyObject]]":
+        """Kinds with their OpenAPI schemas."""
+        from mockkube.apiserver.resource_metrics.openapi_schemas import KIND_SCHEMAS  # for the first OpenAPI document
+
+        return KIND_SCHEMAS
 
     def get_object(self, plural: str, namespace: str, name: str) -> Object:
         """Return the usage of a pod or node; raise NotFound while it has none."""

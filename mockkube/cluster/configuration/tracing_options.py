@@ -72,6 +72,8 @@ def find_tracing_options(environment: Mapping[str, str]) -> TracingOptions | Non
         if not base:
             return None
         url = f"{base.rstrip('/')}{_TRACES_PATH}"
+    if "://" not in url:
+        url = f"http://{url}"
     return TracingOptions(url, _read_sampling_rate(environment), _read_headers(environment))
 
 

@@ -190,6 +190,23 @@ async def test_discovery_lists_the_group(api: "Api") -> None:
     assert role["metadata"]["labels"]["rbac.authorization.k8s.io/aggregate-to-view"] == "true"
 
 
+async def test_openapi_describes_the_kinds(api: "Api") -> None:
+    assert "apis/metrics.k8s.io/v1beta1" in (await api.get("/openapi/v3"))["paths"]
+    document = await api.get("/openapi/v3/apis/metrics.k8s.io/v1beta1")
+    schemas = {
+        kind["kind"]: schema
+        for schema in document["components"]["schemas"].values()
+        for kind in schema.get("x-kubernetes-group-version-kind", ())
+        if kind["group"] == "metrics.k8s.io"
+    }
+    assert {"NodeMetrics", "NodeMetricsList", "PodMetrics", "PodMetricsList"} <= schemas.keys()
+    assert {"containers", "metadata", "timestamp", "window"} <= schemas["PodMetrics"]["properties"].keys()
+    paths = document["paths"]
+    assert set(paths["/apis/metrics.k8s.io/v1beta1/namespaces/{namespace}/pods/{name}"]) - {"parameters"} == {"get"}
+    assert "/apis/metrics.k8s.io/v1beta1/nodes" in paths
+    assert "io.k8s.metrics.v1beta1.PodMetrics" in (await api.get("/openapi/v2"))["definitions"]
+
+
 async def test_a_registered_server_takes_the_place_of_simulated_usage(api: "Api") -> None:
     path = f"{API_SERVICES}/v1beta1.metrics.k8s.io"
     service = {"namespace": "kube-system", "name": "metrics-server"}

@@ -1,13 +1,16 @@
 """HTTP handler of `/openapi/v2` and `/openapi/v3`: negotiation, ETags and caching."""
 
 # upstream 1.36: vendor/k8s.io/kube-openapi/pkg/handler, pkg/handler3; kube-aggregator/pkg/controllers/openapiv3
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from email.utils import format_datetime
 from typing import Final
 
 from aiohttp import web
 
+from mockkube.api.catalogue import KindInfo
+from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.api.protobuf.envelope import GroupVersionKind
 from mockkube.apiserver.http.openapi.openapi_documents import CustomSchemaMap, OpenApiDocument, OpenApiDocuments
 from mockkube.apiserver.http.requests.request_context import TEXT, RequestContext
 from mockkube.apiserver.http.responses.negotiation import JSON, parse_accept
@@ -51,10 +54,18 @@ class OpenApiHandler:
     def _current_documents(self) -> OpenApiDocuments:
         """Return the documents of what is served now; kinds come and go with CRDs."""
         served, definitions = self._registry.served_kinds(), self._custom_schemas()
+        if computed := list(self._list_computed_kinds()):
+            served = [*served, *((kind, kind.versions) for kind, _ in computed)]
+            definitions = {**definitions, **{_identify(kind): schema for kind, schema in computed}}
         # Compared by value: kinds and schemas change rarely, building documents is expensive.
         if (served, definitions) != (self._documents.served, self._documents.custom_schemas):
             self._documents = OpenApiDocuments(served, self._registry.schema, definitions)
         return self._documents
+
+    def _list_computed_kinds(self) -> Iterator[tuple[KindInfo, ReadOnlyObject]]:
+        for aggregated_api in self._registry.aggregated_apis.values():
+            if aggregated_api.computed is not None:
+                yield from aggregated_api.computed.kind_schemas
 
     def _respond_v3(self, context: RequestContext, document: OpenApiDocument, path: str) -> web.StreamResponse:
         if _negotiate(context.accept, _V3_MEDIA_TYPES) is None:
@@ -73,6 +84,10 @@ class OpenApiHandler:
             expires = self._registry.dependencies.clock.now() + _CACHE_LIFETIME
             response.headers["Expires"] = format_datetime(expires, usegmt=True)
         return response
+
+
+def _identify(kind: KindInfo) -> GroupVersionKind:
+    return GroupVersionKind(kind.group, kind.versions[0], kind.kind)
 
 
 def _respond_v2(context: RequestContext, documents: OpenApiDocuments) -> web.StreamResponse:
