@@ -22,7 +22,7 @@ PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-lo
 # Tests start hundreds of processes: each would compile again what it imports.
 quick test test-all proof lint: export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help up ui quick test test-all proof conformance-long lint fmt bench stalls fuzz chaos chaos-cluster soak atlas oracle claims mutants judge lock clean kinds types dist wheels
+.PHONY: help up ui quick test test-all proof conformance-long lint fmt bench day stalls fuzz chaos chaos-cluster soak atlas oracle claims mutants judge lock clean kinds types dist wheels
 .DELETE_ON_ERROR:
 
 help:
@@ -35,6 +35,7 @@ help:
 	@echo "make lint      check style, types and which package imports which"
 	@echo "make fmt       format and fix what can be fixed"
 	@echo "make bench     measure requests, scheduling and many nodes, and print the figures"
+	@echo "make day       play a day of 1,000 nodes in virtual time, twice: figures, and equal traces (ARGS='--hours 1')"
 	@echo "make stalls    send hostile requests: how long do they hold the event loop? (ARGS='--search 500' looks for more)"
 	@echo "make fuzz      send a million random requests: no 500, no hang; fewer with ARGS='--requests 100000'"
 	@echo "make chaos     kill a cluster at work 1,000 times per engine: nothing acknowledged is lost; ARGS='--rounds 100'"
@@ -85,6 +86,9 @@ bench: $(DEVELOPMENT)
 	$(BIN)/python tests/bench/run.py $(ARGS)
 	$(BIN)/python tests/bench/scheduling.py --nodes 1000
 	$(BIN)/python tests/bench/scale.py 1000 2000
+
+day: $(DEVELOPMENT)
+	$(BIN)/python tests/bench/day.py $(ARGS)
 
 stalls: $(DEVELOPMENT)
 	$(BIN)/python tests/stalls/run.py $(ARGS)
