@@ -10,6 +10,7 @@ import itertools
 import json
 import random
 import sqlite3
+import subprocess
 import sys
 import tempfile
 import time
@@ -21,23 +22,18 @@ from typing import Any, Final
 
 import aiohttp
 from churn import APPS, CHURNS, CORE, Churn, Client, settle, template
+from growth import find_growth
 
 SUBJECT: Final = Path(__file__).with_name("subject.py")
+VIRTUAL_DAY: Final = Path(__file__).with_name("virtual_day.py")
 NODES: Final = 10
 STANDING_PODS: Final = 200
 STANDING_OBJECTS: Final = 1000
 ROUND_SECONDS: Final = 60
-WARM_UP: Final = 0.25
-"""Which part of the rounds warms up."""
-KIB_PER_HOUR_MAX: Final = 1024
-"""By how much memory may grow in an hour for each 1,000 live objects."""
-HOURS_MIN: Final = 0.5
-"""In a shorter run caches still fill up to their bounds: it does not judge memory."""
-WARM_UP_ROUNDS: Final = 2
-"""After so many rounds the objects in memory are counted for the first time."""
-STORE_GROWTH_MAX: Final = 1.25
-DRIFT_MAX: Final = 5
-"""By how many tasks and handles two samples may differ: connections that are just closing, threads of pools."""
+WARM_UP_SECONDS: Final = 900.0
+"""How long caches fill up: the scheduler remembers an event for up to twelve minutes."""
+WARM_UP_PART: Final = 0.25
+"""Which part of a run of less than an hour warms up."""
 
 
 @dataclass(slots=True)
@@ -97,6 +93,8 @@ class Soak:
     round_seconds: float
     samples: list[dict[str, Any]] = field(default_factory=list)
     times: list[float] = field(default_factory=list)
+    first_judged: int | None = None
+    """Number of the first sample after the warm-up."""
 
     async def prepare(self) -> None:
         """Create what is to stay."""
@@ -109,12 +107,16 @@ class Soak:
 
     async def run(self, seconds: float) -> None:
         """Play rounds for so long."""
-        began = time.monotonic()
+        began, warm_up = time.monotonic(), min(WARM_UP_SECONDS, WARM_UP_PART * seconds)
         while time.monotonic() - began < seconds:
             await self._play(time.monotonic() + self.round_seconds)
             await settle(self.client, STANDING_PODS)
-            types = len(self.samples) == WARM_UP_ROUNDS or time.monotonic() - began >= seconds
-            self.samples.append(await self.subject.measure(types=types))
+            passed = time.monotonic() - began
+            # Objects in memory are counted twice: at the first sample that is judged, and at the last.
+            is_first = passed >= warm_up and self.first_judged is None
+            if is_first:
+                self.first_judged = len(self.samples)
+            self.samples.append(await self.subject.measure(types=is_first or passed >= seconds))
             self.times.append(time.monotonic() - began)
             self._report()
 
@@ -140,38 +142,10 @@ class Soak:
             print(f"  live: {one['live']}\n  types: {one['types']}", *one["grown"], sep="\n  ", flush=True)
 
     def judge(self) -> list[str]:
-        """Return what has grown."""
-        first_index = max(1, int(len(self.samples) * WARM_UP))
-        if len(self.samples) < first_index + 2:
+        """Return what has grown after the warm-up."""
+        if self.first_judged is None:
             return ["too few rounds to judge: give it more time"]
-        first, last = self.samples[first_index], self.samples[-1]
-        hours = (self.times[-1] - self.times[first_index]) / 3600
-        rounds = len(self.samples) - 1 - first_index
-        kib = _slope([sample["rss_kib"] for sample in self.samples[first_index:]]) * rounds / hours
-        per_thousand = kib / (last["live_objects"] / 1000)
-        blocks = _slope([sample["blocks"] for sample in self.samples[first_index:]])
-        print(
-            f"after the warm-up: {first['rss_kib'] / 1024:.1f} to {last['rss_kib'] / 1024:.1f} MiB in {hours:.2f} h, "
-            f"{per_thousand:.0f} KiB an hour per 1,000 live objects; {blocks:.0f} blocks a round"
-        )
-        wrong = []
-        if hours >= HOURS_MIN and per_thousand > KIB_PER_HOUR_MAX:
-            wrong.append(f"memory grows by {per_thousand:.0f} KiB an hour per 1,000 live objects")
-        wrong += [
-            f"{what}: {first[what]} became {last[what]}"
-            for what in ("tasks", "handles", "threads", "live_objects")
-            if last[what] - first[what] > DRIFT_MAX
-        ]
-        if last["store_bytes"] > STORE_GROWTH_MAX * first["store_bytes"]:
-            wrong.append(f"the store grew from {first['store_bytes']} to {last['store_bytes']} bytes")
-        return wrong
-
-
-def _slope(values: Sequence[float]) -> float:
-    """Return by how much values grow from one to the next: the median over all pairs (Theil and Sen)."""
-    slopes = [(b - a) / (j - i) for (i, a), (j, b) in itertools.combinations(enumerate(values), 2)]
-    slopes.sort()
-    return slopes[len(slopes) // 2] if slopes else 0.0
+        return find_growth(self.times[self.first_judged :], self.samples[self.first_judged :])
 
 
 async def soak(given: argparse.Namespace) -> list[str]:
@@ -196,15 +170,20 @@ async def soak(given: argparse.Namespace) -> list[str]:
 def main() -> int:
     """Run from the command line; 1 if something has grown."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--minutes", type=float, default=60, help="in real time; 0: none")
     parser.add_argument("--round-seconds", type=float, default=ROUND_SECONDS)
     parser.add_argument("--churn", default="", help=f"only these: {','.join(type(one).__name__ for one in CHURNS)}")
     parser.add_argument("--ephemeral", action="store_true", help="in memory instead of SQLite")
     parser.add_argument("--trace", action="store_true", help="print where memory that was added is allocated; slow")
     parser.add_argument("--seed", type=int, default=1)
-    wrong = asyncio.run(soak(parser.parse_args()))
+    parser.add_argument("--virtual-hours", type=int, default=24, help="in virtual time, afterwards")
+    given = parser.parse_args()
+    wrong = asyncio.run(soak(given)) if given.minutes else []
     for one in wrong:
-        print(f"FOUND {one}")
+        print(f"FOUND {one}", flush=True)
+    if given.virtual_hours:
+        command = [sys.executable, str(VIRTUAL_DAY), "--hours", str(given.virtual_hours), "--seed", str(given.seed)]
+        return max(subprocess.run(command, check=False).returncode, 1 if wrong else 0)
     return 1 if wrong else 0
 
 

@@ -5,7 +5,6 @@ by a line of JSON. The end of the input stops the process.
 """
 
 import asyncio
-import ctypes
 import gc
 import json
 import os
@@ -15,8 +14,9 @@ import threading
 import tracemalloc
 from collections import Counter
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Final
+
+from figures import count_handles, read_memory_kib, trim_memory
 
 from mockkube.cluster import cluster
 from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server
@@ -25,28 +25,33 @@ from mockkube.cluster.foreground import run_in_foreground
 
 TYPES_MAX: Final = 40
 given: list[ApiServerDependencies] = []
+built: list[Server] = []
 snapshots: list[tracemalloc.Snapshot] = []
 build_api_server = cluster.build_api_server
 
 
 def build(surroundings: ApiServerDependencies) -> Server:
-    """Build the API server, and remember on which store it is."""
+    """Build the API server, and remember it and its store."""
     given.append(surroundings)
-    return build_api_server(surroundings)
+    built.append(build_api_server(surroundings))
+    return built[-1]
 
 
 async def measure(types: bool) -> Mapping[str, Any]:
     """Return what must not grow."""
     store = given[-1].store
-    await store.compact(store.revision)
+    # Twice: the first time only up to the revision of the last compaction. Watch caches keep the changes since then.
+    server = built[-1].api_server
+    assert server is not None
+    for _ in range(2):
+        await server._store_maintenance.compact()
     entries = (await store.list("/")).entries
     live: Counter[str] = Counter(entry.key.split("/")[2] + "/" + entry.key.split("/")[3] for entry in entries)
     live_bytes = sum(len(entry.value) for entry in entries)
     del entries
-    gc.collect()
     trim_memory()
     return {
-        "rss_kib": read_rss_kib(),
+        "rss_kib": read_memory_kib(),
         "blocks": sys.getallocatedblocks(),
         "tasks": len(asyncio.all_tasks()),
         "handles": count_handles(),
@@ -58,26 +63,6 @@ async def measure(types: bool) -> Mapping[str, Any]:
         "types": count_types() if types else {},
         "grown": trace_growth() if types else [],
     }
-
-
-def trim_memory() -> None:
-    """Give free memory back to the system, where the C library can."""
-    if sys.platform == "linux" and hasattr(libc := ctypes.CDLL(None), "malloc_trim"):
-        libc.malloc_trim(0)
-
-
-def count_handles() -> int:
-    """Return how many files and sockets are open; 0 where the system does not tell."""
-    folder = Path("/proc/self/fd")
-    return len(list(folder.iterdir())) if folder.exists() else 0
-
-
-def read_rss_kib() -> int:
-    """Return the resident memory of this process."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1])
-    return 0
 
 
 def count_types() -> Mapping[str, int]:
@@ -99,11 +84,13 @@ def trace_growth() -> list[str]:
 
 def answer(loop: asyncio.AbstractEventLoop) -> None:
     """Answer questions until there are no more."""
-    for line in sys.stdin:
-        sample = asyncio.run_coroutine_threadsafe(measure("types" in line), loop).result()
-        sys.stdout.write(json.dumps(sample) + "\n")
-        sys.stdout.flush()
-    os.kill(os.getpid(), signal.SIGTERM)
+    try:
+        for line in sys.stdin:
+            sample = asyncio.run_coroutine_threadsafe(measure("types" in line), loop).result()
+            sys.stdout.write(json.dumps(sample) + "\n")
+            sys.stdout.flush()
+    finally:
+        os.kill(os.getpid(), signal.SIGTERM)
 
 
 def ready(running: cluster.RunningCluster) -> None:

@@ -6,8 +6,10 @@ import pytest
 
 from mockkube.api.errors import Unavailable
 from mockkube.api.json_objects import Object
+from mockkube.client.deleted_objects import BATCH
 from mockkube.client.event_sink import QUEUED_MAX
-from mockkube.client.protocol import Key, key_of
+from mockkube.client.informer import ObjectChange
+from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.kubelet.events import node_events as remembering
 from mockkube.kubelet.events.node_events import BATCH_MAX, NodeEvents
 from mockkube.runtime.random import Random
@@ -130,3 +132,23 @@ async def test_who_was_silent_for_longest_forgets_when_there_is_too_much(
         await send(voices)
     counts = [(event["source"]["host"], event["count"]) for event in shelf.events]
     assert counts == [("n0", 3), ("n1", 1), ("n2", 1), ("n3", 1), ("n4", 1), ("n1", 1)]
+
+
+def delete_pod(voices: NodeEvents, name: str) -> None:
+    pod = {"kind": "Pod", "metadata": {"name": name, "namespace": "default", "uid": name}}
+    voices.deleted_pods.handle_change(ObjectChange(WatchEventType.DELETED, pod, pod))
+
+
+async def test_pods_that_are_gone_push_out_no_node(
+    voices: NodeEvents, shelf: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remembering, "REMEMBERED_EVENTS_MAX", 4 * BATCH)
+    tell(voices, 1)
+    for number in range(8 * BATCH):
+        tell(voices, 0, f"p{number}")
+        await send(voices)
+        delete_pod(voices, f"p{number}-0")
+    tell(voices, 1)
+    await send(voices)
+    assert [event["count"] for event in shelf.events if event["source"]["host"] == "n1"] == [2]
+    assert sum(recorder.remembered for recorder in voices._recorders.values()) <= 2 * BATCH
