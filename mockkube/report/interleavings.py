@@ -22,6 +22,7 @@ def _list_text_lines(result: InterleavingExploration) -> Iterator[str]:
     if result.plan.source:
         yield f"  {result.plan.source}"
     yield f"  {describe_search(result)}"
+    yield from (f"  never accepted: {text}" for text in list_rejections(result))
     for trace in result.traces:
         yield ""
         yield f"BROKEN: {trace.broken.invariant}{_describe_expectation(result, trace)}"
@@ -44,6 +45,12 @@ def describe_search(result: InterleavingExploration) -> str:
     steps = 0 if found.default is None else len(found.default.steps)
     details = f"{found.equal} were equal to others, {found.impossible} impossible"
     return f"{found.played} schedules of about {steps} steps played in {found.seconds:.0f} s, {ended}; {details}"
+
+
+def list_rejections(result: InterleavingExploration) -> list[str]:
+    """Return the actions that are rejected in the default order, with the reason: they test nothing."""
+    steps = () if result.search.default is None else result.search.default.steps
+    return [f"{step.subject}: {step.rejection}" for step in steps if step.rejection]
 
 
 def _describe_expectation(result: InterleavingExploration, trace: MinimalTrace) -> str:
@@ -76,6 +83,7 @@ def _list_markdown_lines(result: InterleavingExploration) -> Iterator[str]:
         yield f"{result.plan.source}\n"
     yield from (f"{note}\n" for note in result.plan.notes)
     yield f"{describe_search(result)}.\n"
+    yield from (f"**Never accepted**: {text}\n" for text in list_rejections(result))
     if not result.traces:
         yield "No invariant breaks.\n"
     for trace in result.traces:
@@ -115,6 +123,7 @@ def _result_to_json(result: InterleavingExploration) -> dict[str, Any]:
             "complete": found.is_complete,
             "byChanges": {str(number): count for number, count in sorted(found.by_changes.items())},
         },
+        "neverAccepted": list_rejections(result),
         "breaks": [_trace_to_json(trace) for trace in result.traces],
         "unexpected": list(result.unexpected),
         "missing": list(result.missing),

@@ -12,6 +12,7 @@ from mockkube.scenario.scenario import Order, Settling
 API_VERSION: Final = "mockkube.dev/v1alpha1"
 KIND: Final = "Scenario"
 PLAN_KIND: Final = "RolloutPlan"
+INTERLEAVING_PLAN_KIND: Final = "InterleavingPlan"
 CHAINSAW: Final = "chainsaw.kyverno.io/v1alpha1"
 CHAINSAW_KIND: Final = "Test"
 DEFAULT_TIMEOUT: Final = Seconds(30.0)

@@ -19,6 +19,7 @@ FOLDERS: Final = {
     "kep-5500": "CEL in tolerations",
     "kep-5721": "semantic versions in node selectors",
     "performance": "what the proposals say of cost",
+    "races": "races of Kubernetes that explore --interleavings finds",
     "skew": "components of different versions",
     "values": "how taint values and versions compare",
 }

@@ -84,10 +84,7 @@ class Causality:
 
     def identify(self, numbers: Iterable[int]) -> int:
         """Return a number that is equal for runs of these steps in an equivalent order."""
-        total = 0
-        for total in self._identify(numbers):
-            pass
-        return total
+        return max(enumerate(self._identify(numbers)), default=(0, 0))[1]
 
     def _identify(self, numbers: Iterable[int]) -> Iterator[int]:
         """Yield the identity after each of these steps."""

@@ -25,9 +25,9 @@ from mockkube.features.versions import DEFAULT, NEWEST, Version
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.scenario.errors import ScenarioError
 from mockkube.scenario.fields import Seconds, SourceLocation, Tree, read
+from mockkube.scenario.file_format import INTERLEAVING_PLAN_KIND
 from mockkube.scenario.yaml_lines import read_file
 
-KIND: Final = "InterleavingPlan"
 # Steps of scenarios that let time pass or wait for others: in a window, that is left to the schedule.
 _REFUSED_IN_WINDOW: Final = ("advance", "sleep", "settle", "wait", "snapshot", "restore")
 
@@ -102,7 +102,7 @@ class InterleavingPlanFile:
 def load(path: Path) -> list[InterleavingPlan]:
     """Return the interleaving plan of a file, or one for each disturbance of a rollout plan."""
     documents = read_file(path)
-    if len(documents) == 1 and isinstance(documents[0], Mapping) and documents[0].get("kind") == KIND:
+    if len(documents) == 1 and isinstance(documents[0], Mapping) and documents[0].get("kind") == INTERLEAVING_PLAN_KIND:
         return [read_plan(documents[0], SourceLocation(str(path)))]
     return derive_plans(loading.load(path))
 

@@ -46,6 +46,8 @@ class PlayedStep:
     writes: tuple[str, ...] = ()
     # What the step processed: an event, a key, an action.
     subject: str = ""
+    # Why the API server rejected the operator's action.
+    rejection: str = ""
 
     def describe(self) -> str:
         """Return the worker and what it processed."""

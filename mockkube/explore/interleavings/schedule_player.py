@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,7 +12,7 @@ from mockkube.cluster.execution.step_trace import TraceWrite
 from mockkube.cluster.simulated_cluster import SimulatedCluster, SimulatedClusterConfig
 from mockkube.controllers.framework.resource_monitors import ResourceMonitors
 from mockkube.explore.interleavings import recording
-from mockkube.explore.interleavings.accesses import AccessRecorder
+from mockkube.explore.interleavings.accesses import Accesses, AccessRecorder
 from mockkube.explore.interleavings.invariants import (
     SAME_OUTCOME,
     InvariantMonitor,
@@ -156,18 +157,18 @@ class SchedulePlayer:
             if name is None:
                 return
             self._recorder.start_step(len(run.steps))
-            subject = ""
+            subject = rejection = ""
             if name == CLOCK:
                 assert moment is not None
                 self._cluster.clock.move_to(moment)
             elif name == OPERATOR:
-                subject = await self._play_action()
+                subject, rejection = await self._play_action()
             else:
                 recording.record_memory(name, self._recorder)
                 self._choose_monitor(name)
                 await self._cluster.take_step(ready[name])
             self._recorder.end_step()
-            self._finish_step(run, name, names, subject)
+            self._finish_step(run, PlayedStep(name, 0, Accesses(), tuple(names), (), subject, rejection))
         raise LivelockError(f"no rest after {STEPS_MAX} steps")
 
     def _name(self, worker: Worker) -> list[str]:
@@ -200,7 +201,8 @@ class SchedulePlayer:
         end = self._began + self.plan.seconds
         return min((one for one in moments if one <= end), default=None)
 
-    async def _play_action(self) -> str:
+    async def _play_action(self) -> tuple[str, str]:
+        """Play the operator's next action; return it in words, and why it was rejected."""
         action = self._actions.pop(0)
         world = WindowWorld(self._cluster, RunContext({}, Path()))
         refused = await play_action(world, action.action)
@@ -208,18 +210,19 @@ class SchedulePlayer:
         await self._cluster.list_ready_workers()
         await self._cluster.trace.record_outside_writes(self._cluster.clock.monotonic())
         self._record_components()  # an action may have restarted a component
-        return f"{action.describe()}: {refused}" if refused else action.describe()
+        return action.describe(), refused
 
-    def _finish_step(self, run: "_Run", name: str, ready: Sequence[str], subject: str) -> None:
+    def _finish_step(self, run: "_Run", step: PlayedStep) -> None:
+        """Add what a step did to it and to its run."""
         assert self._monitor is not None
         trace = self._cluster.trace.steps[self._first_unread :]
         self._first_unread += len(trace)
-        writes = [write for step in trace for write in step.writes]
+        writes = [write for one in trace for write in one.writes]
         recording.record_writes(writes, self._recorder)
         texts = tuple(describe_write(write, with_fields=self._with_details) for write in writes)
-        subject = subject or self._recorder.subject
-        run.steps.append(PlayedStep(name, self._now(), self._recorder.current, tuple(ready), texts, subject))
-        run.record_breaks(found for step in trace for found in self._monitor.check(step))
+        accesses, subject = self._recorder.current, step.subject or self._recorder.subject
+        run.steps.append(replace(step, at=self._now(), accesses=accesses, writes=texts, subject=subject))
+        run.record_breaks(found for one in trace for found in self._monitor.check(one))
 
     async def _play_recovery(self, run: "_Run", usual: Outcome | None) -> None:
         """Let the cluster come to rest in the default order, and check what is broken then."""

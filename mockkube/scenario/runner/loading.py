@@ -13,6 +13,7 @@ from mockkube.scenario.file_format import (
     API_VERSION,
     CHAINSAW,
     CHAINSAW_KIND,
+    INTERLEAVING_PLAN_KIND,
     KIND,
     PLAN_KIND,
     ChainsawFile,
@@ -90,6 +91,9 @@ def _load_documents(documents: Sequence[Any], path: Path) -> Iterator[Scenario]:
             yield _load_chainsaw_test(document, at, path)
         elif type_meta == (API_VERSION, PLAN_KIND):
             raise ScenarioError(f"{path}: a rollout plan, not a scenario: explore it with 'mockkube explore {path}'")
+        elif type_meta == (API_VERSION, INTERLEAVING_PLAN_KIND):
+            command = f"mockkube explore {path} --interleavings"
+            raise ScenarioError(f"{path}: an interleaving plan, not a scenario: explore it with '{command}'")
         else:
             given = " ".join(map(str, type_meta))
             raise at.error(f"{given} is no scenario: give {API_VERSION} {KIND}, or {CHAINSAW} Test")

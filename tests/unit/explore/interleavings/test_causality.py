@@ -1,6 +1,6 @@
 """Which steps of a run depend on each other."""
 
-from mockkube.explore.interleavings.accesses import AccessRecorder, Accesses
+from mockkube.explore.interleavings.accesses import Accesses, AccessRecorder
 from mockkube.explore.interleavings.causality import Causality, Race
 from mockkube.explore.interleavings.schedule import PlayedStep
 

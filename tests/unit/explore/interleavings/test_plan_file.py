@@ -47,7 +47,7 @@ def test_a_schedule_is_read_as_it_is_printed(tmp_path):
     ],
 )
 def test_mistakes_are_named(tmp_path, text, message):
-    with pytest.raises(ScenarioError, match="plan.yaml") as error:
+    with pytest.raises(ScenarioError, match=r"plan\.yaml") as error:
         load(tmp_path, text)
     assert message in str(error.value)
 
