@@ -161,6 +161,10 @@ class RunningRecord:
             return None
 
 
+# Attempts to lock a directory that its last holder deletes at the same time.
+_LOCK_TRIES_MAX: Final = 100
+
+
 class AlreadyRunningError(StartError):
     """Error: another process runs the cluster of this name."""
 
@@ -177,8 +181,10 @@ class StateLock:
         self._keeps_files = False
 
     def __enter__(self) -> Self:
-        while not self._try_lock():
-            pass
+        if not any(self._try_lock() for _ in range(_LOCK_TRIES_MAX)):
+            # Some file systems, like /proc, say so of a directory that cannot be made.
+            missing = FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT))
+            raise make_unwritable_error(self._directory.path, missing)
         self._keeps_files = self._directory.is_durable()
         try:
             os.ftruncate(self._descriptor, 0)

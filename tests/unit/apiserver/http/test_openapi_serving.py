@@ -31,7 +31,7 @@ class Changing:
 
     def __init__(self, registry: Registry, served: list[tuple[KindInfo, tuple[str, ...]]]) -> None:
         self.schema = registry.schema
-        self.services = registry.dependencies
+        self.services, self.aggregated_apis = registry.dependencies, registry.aggregated_apis
         self._served = served
 
     def served_kinds(self) -> list[tuple[KindInfo, tuple[str, ...]]]:

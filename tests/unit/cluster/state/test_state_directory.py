@@ -137,3 +137,9 @@ def test_a_full_disk_is_named_and_nothing_stays_locked(tmp_path: Path, monkeypat
     assert not directory.path.exists()
     with StateLock(directory):
         assert directory.find_holder_pid() == os.getpid()
+
+
+@pytest.mark.skipif(not Path("/proc/self").exists(), reason="only Linux has /proc")
+def test_a_directory_that_cannot_be_made_is_named_at_once() -> None:
+    with pytest.raises(StartError, match="state directory /proc/mockkube/lab: .* set XDG_STATE_HOME"):
+        StateLock(StateDirectory(Path("/proc/mockkube/lab"))).__enter__()
