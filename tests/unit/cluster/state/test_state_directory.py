@@ -141,5 +141,5 @@ def test_a_full_disk_is_named_and_nothing_stays_locked(tmp_path: Path, monkeypat
 
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="only Linux has /proc")
 def test_a_directory_that_cannot_be_made_is_named_at_once() -> None:
-    with pytest.raises(StartError, match="state directory /proc/mockkube/lab: .* set XDG_STATE_HOME"):
+    with pytest.raises(StartError, match=r"state directory /proc/mockkube/lab: .* set XDG_STATE_HOME"):
         StateLock(StateDirectory(Path("/proc/mockkube/lab"))).__enter__()
