@@ -10,6 +10,7 @@ import gc
 import logging
 import os
 import pickle
+import selectors
 import signal
 from collections.abc import Awaitable, Callable
 from multiprocessing.connection import Connection
@@ -52,8 +53,6 @@ def hold_new_cluster(plan: RolloutPlan, connection: Connection) -> None:
     """Start a cluster for a plan, report, and continue paths until the connection is closed."""
     # The player ends the processes: they end with the connections to it.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    # Nobody waits for copies that have ended.
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     logging.disable(logging.ERROR)
     asyncio.run(_hold_new_cluster(plan, connection))
 
@@ -89,19 +88,31 @@ def _wait_for_request(connection: Connection) -> tuple[Connection, Continuation]
     # What exists now is never garbage: a collection must not write to the memory that copies share.
     gc.freeze()
     loop = asyncio.get_running_loop()
+    copies: set[int] = set()
     while True:
         try:
             request = connection.recv()
             own = Connection(recv_handle(connection))
         except (EOFError, OSError):
             os._exit(_OK)
-        if not os.fork():
+        if not (copy := os.fork()):
             connection.close()
-            # asyncio forgets the loop in a copy, because a loop that waits for files cannot be shared. This one does
-            # not: all workers of the cluster run in virtual time, and the original only waits here.
-            asyncio._set_running_loop(loop)
+            _renew_event_loop(loop)
             return own, request
         own.close()
+        copies.add(copy)
+        copies = {one for one in copies if os.waitpid(one, os.WNOHANG) == (0, 0)}
+
+
+def _renew_event_loop(loop: Any) -> None:
+    """Let a copy go on with its event loop, without sharing what the loop waits for with the original."""
+    # asyncio has no way to keep a loop after a fork. A new one would not do: tasks and locks of the cluster belong to
+    # this one. The selector and the pipe would wake other copies, where an action of the plan runs a program.
+    shared, loop._selector = loop._selector, selectors.DefaultSelector()
+    loop._close_self_pipe()
+    loop._make_self_pipe()
+    shared.close()
+    asyncio._set_running_loop(loop)
 
 
 def _report(connection: Connection, result: ContinuationResult) -> None:

@@ -33,6 +33,11 @@ spec:
         containers: [{name: main, image: registry.example/batch:1}]
         tolerations: [{key: sla, operator: Gt, value: "900", effect: NoSchedule}]
 """
+DISTURBED = """
+  disturbances:
+    - name: a program runs
+      do: [{script: {content: "test 1 = 1 && echo done"}}]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -92,3 +97,15 @@ def test_an_error_is_raised_where_the_paths_are_asked_for(plan: RolloutPlan) -> 
     with ParallelPlayer(plan, 1) as players, pytest.raises(RuntimeError) as caught:
         list(players([unknown]))
     assert "_play_move" in "".join(caught.value.__notes__)
+
+
+def test_actions_that_run_programs_work_in_each_process() -> None:
+    plan = parse(PLAN + DISTURBED)
+    moves = next(iter(list_paths(plan))).moves
+    with ParallelPlayer(plan, 2) as players:
+        list(players([moves[:1]]))
+        # Both go on from one held cluster at the same time, and again from what they hold.
+        both = list(players([moves[:1] + moves[1:2], moves[:1] + moves[2:3]]))
+        (last,) = players([moves[:3]])
+    results = [one.results[-1] for one in (*both, last)]
+    assert [(set(one.refused), "a program runs, step 1" in one.accepted) for one in results] == [(set(), True)] * 3
