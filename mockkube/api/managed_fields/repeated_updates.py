@@ -5,6 +5,7 @@ The entries are compared with the changed paths as they are stored, without deco
 """
 
 import re
+import weakref
 from collections.abc import Mapping, Sequence
 from hashlib import blake2b
 from typing import Any, Final
@@ -22,7 +23,7 @@ _SETTLED_MAX: Final = 65_536
 # Digests of fieldsV1 that decoding, reconciling with a type and encoding does not change, with these types.
 _OWNER: Final = b'"k:{\\"uid\\":'
 _OWNER_UID: Final = re.compile(rb'"k:\{\\"uid\\":\\"[0-9a-zA-Z-]+\\"\}"')
-_SETTLED: Final[dict[tuple[int, bytes], Type]] = {}
+_SETTLED: Final[dict[tuple[int, bytes], "weakref.ref[Type]"]] = {}
 
 
 def repeat_update(
@@ -76,7 +77,8 @@ def _is_settled(fields: Any, kind: Type) -> bool:
     # Only the uid of the owner tells the pods of workloads apart. A single one has no order among others.
     alike = _OWNER_UID.sub(b"", written) if written.count(_OWNER) == 1 else written
     key = id(kind), blake2b(alike, digest_size=16).digest()
-    if _SETTLED.get(key) is kind:
+    settled_type = _SETTLED.get(key)
+    if settled_type is not None and settled_type() is kind:
         return True
     try:
         known = FieldSet.from_fields_v1(fields)
@@ -89,7 +91,8 @@ def _is_settled(fields: Any, kind: Type) -> bool:
         return False
     if len(_SETTLED) >= _SETTLED_MAX:
         _SETTLED.clear()
-    _SETTLED[key] = kind
+    # Weak: types of custom kinds come and go.
+    _SETTLED[key] = weakref.ref(kind)
     return True
 
 

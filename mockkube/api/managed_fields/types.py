@@ -55,7 +55,7 @@ class ListType:
 Form = MapType | ListType | Scalar
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(slots=True, eq=False, weakref_slot=True)
 class Type:
     """Forms that a value may have."""
 

@@ -53,7 +53,9 @@ class ComponentSettings:
 
     @property
     def _cache_key(self) -> "_SettingsKey":
-        return self.component, self.version, tuple(sorted(self.feature_gates.items())), self.trains
+        # Replicas and the kubelets of single nodes, like `kubelet.NODE`, have the gates of all of their name.
+        name = self.component.partition(".")[0]
+        return name, self.version, tuple(sorted(self.feature_gates.items())), self.trains
 
 
 # Hashable form of the settings, key of the caches below: every status report needs them.

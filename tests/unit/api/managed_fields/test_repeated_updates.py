@@ -1,6 +1,8 @@
 """Updates computed from stored entries, or from earlier updates, give what computing them in full gives."""
 
 import copy
+import gc
+import weakref
 
 import pytest
 from hypothesis import given
@@ -12,6 +14,7 @@ from mockkube.api.managed_fields.managers import encode
 from mockkube.api.managed_fields.merge_updater import MergeUpdater
 from mockkube.api.managed_fields.repeated_updates import repeat_update
 from mockkube.api.managed_fields.reset_fields import get_field_filter
+from mockkube.api.managed_fields.types import Type
 from mockkube.api.managed_fields.updater import ManagedFieldsUpdater, WriteInfo
 
 EMPTY = {"apiVersion": "v1", "kind": "Thing", "metadata": {}, "spec": {}}
@@ -134,3 +137,12 @@ def test_what_is_known_of_fields_does_not_grow_with_owners(thing):
 def test_the_order_of_several_owners_counts(thing):
     assert repeat_update([owned("a", "b")], ME, [REPLICAS], thing, "9") is not None
     assert repeat_update([owned("b", "a")], ME, [REPLICAS], thing, "9") is None
+
+
+def test_the_type_of_a_kind_that_is_gone_is_not_kept(thing):
+    kind = Type(thing.map, thing.scalar, thing.list)
+    gone = weakref.ref(kind)
+    assert repeat_update([entry()], ME, [REPLICAS], kind, "9") is not None
+    del kind
+    gc.collect()
+    assert gone() is None

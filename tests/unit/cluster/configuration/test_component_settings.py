@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 
+from mockkube.cluster.configuration import component_settings
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration, resolve_configuration
 from mockkube.cluster.configuration.component_settings import resolve_settings, validate_settings
 from mockkube.cluster.configuration.errors import ConfigurationError
@@ -114,3 +115,12 @@ def test_a_release_train_takes_a_gate_further_than_the_releases_go() -> None:
         ConfigurationError, match=r"--version: version 1\.39 is not supported: give one from 1\.33 to 1\.38"
     ):
         resolve_configuration({"version": "1.39"}, {"MOCKKUBE_RELEASE_TRAINS": train})
+
+
+def test_kubelets_of_single_nodes_share_their_gates() -> None:
+    configuration = ClusterConfiguration()
+    states = [resolve_settings(configuration, f"kubelet.node-{number}").gate_states() for number in range(1000)]
+    before = component_settings._states.cache_info().currsize
+    assert all(one == states[0] for one in states)
+    resolve_settings(configuration, "kubelet.another").gate_states()
+    assert component_settings._states.cache_info().currsize == before
