@@ -1,4 +1,4 @@
-"""What a what-if starts from: objects of a cluster, node groups, prices."""
+"""Base of a what-if: objects of a cluster, node groups, prices."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import field

@@ -59,7 +59,7 @@ class PendingPods:
 
 @dataclass(frozen=True, slots=True)
 class VariantResult:
-    """What came of a variant."""
+    """Result of a variant."""
 
     name: str
     changes: tuple[str, ...]

@@ -5,7 +5,7 @@ reconciled again after each change of an object that the controller watches. It 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Set
+from collections.abc import Hashable, Iterable, Set
 from dataclasses import field
 from typing import ClassVar, Final
 
@@ -187,6 +187,10 @@ class Controller(ABC):
     def notify_when_synced(self, signal: Signal) -> None:
         """Notify the signal when something other than the informers has synced; nothing by default."""
         return
+
+    def list_memory(self) -> Iterable[tuple[Hashable, float]]:
+        """Return what later decisions depend on and no object has, each with the seconds since; none by default."""
+        return ()
 
     @abstractmethod
     async def reconcile(self, key: Key) -> ReconcileResult:

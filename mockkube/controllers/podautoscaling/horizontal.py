@@ -3,7 +3,7 @@
 upstream 1.36: pkg/controller/podautoscaler/horizontal.go
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from mockkube.api.json_objects import ReadOnlyObject
@@ -76,6 +76,10 @@ class HorizontalPodAutoscalerController(Controller):
             self.work_queue.add(key)
         else:
             self.work_queue.add_rate_limited(key)
+
+    def list_memory(self) -> Iterable[tuple[Hashable, float]]:
+        """Return the recommendations and changes from which windows and policies follow."""
+        return () if self._scaler is None else self._scaler.list_memory()
 
     async def reconcile(self, key: Key) -> ReconcileResult:
         """Scale the workload of an autoscaler; whatever happens, sync again after the sync period."""

@@ -4,7 +4,7 @@ upstream 1.36: pkg/controller/podautoscaler/horizontal.go, reconcileAutoscaler
 """
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -36,6 +36,8 @@ from mockkube.lazy_dataclasses import dataclass
 _KIND: Final = "HorizontalPodAutoscaler"
 _LOG: Final = logging.getLogger("mockkube.controllers")
 _ATTEMPTS_MAX: Final = 5
+# Longest window of a behavior; what is older decides nothing.
+_WINDOW_SECONDS_MAX: Final = 3600.0
 _BELOW_MIN: Final = "Current number of replicas below Spec.MinReplicas"
 _ABOVE_MAX: Final = "Current number of replicas above Spec.MaxReplicas"
 # Versions from which on the controller writes a scale again after a conflict, counts requests of whole pods, and scales
@@ -119,6 +121,16 @@ class WorkloadScaler:
         """Drop the memory of a deleted autoscaler."""
         self._selectors.forget(key)
         self._histories.pop(key, None)
+
+    def list_memory(self) -> Iterator[tuple[Hashable, float]]:
+        """Yield the recommendations and changes of each autoscaler, with the seconds since."""
+        now = self.clock.now()
+        for key, history in sorted(self._histories.items()):
+            for kind, moments in (("stable", history.recommendations), ("up", history.ups), ("down", history.downs)):
+                for one in moments:
+                    age = (now - one.at).total_seconds()
+                    if age <= _WINDOW_SECONDS_MAX:
+                        yield (key, kind, one.replicas), age
 
     async def sync(self, key: Key, autoscaler: ReadOnlyObject) -> None:
         """Scale the workload of an autoscaler and write its status; failures are in conditions and events."""

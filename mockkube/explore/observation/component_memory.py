@@ -79,6 +79,8 @@ class _MemoryReader:
             yield from self._read_worker(worker)
             if isinstance(worker, ControllerWorker):
                 yield from self.read_failures(worker)
+                for item, seconds in worker.controller.list_memory():
+                    yield (worker.name, item, self._to_steps(seconds))
         if isinstance(component, Scheduler):
             yield from self._read_queue(component)
 

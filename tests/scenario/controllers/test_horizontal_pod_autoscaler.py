@@ -1,6 +1,7 @@
 """The horizontal pod autoscaler against a server in memory, in virtual time; the test is deployments and kubelet."""
 
 from mockkube.controllers.framework.options import AutoscalingOptions, Options
+from mockkube.controllers.framework.worker import ControllerWorker
 
 CONTROLLER = "horizontal-pod-autoscaler-controller"
 REQUESTS = {"requests": {"cpu": "1", "memory": "1Gi"}}
@@ -220,6 +221,9 @@ async def test_memory_of_the_controller_is_lost_with_it(sim):
     await run_pods(sim, "10", "10", "10", "10")
     await sim.advance(300)
     await run_pods(sim, "5", "5", "5", "5")
+    [controller] = [one.controller for one in sim.manager.workers if isinstance(one, ControllerWorker)]
+    # Explorations tell states apart by this.
+    assert (("default", "web"), "stable", 4) in {item for item, _ in controller.list_memory()}
     await sim.start(CONTROLLER, options=Options(autoscaling=AutoscalingOptions(downscale_stabilization_seconds=60)))
     await sim.advance(60)
     assert await replicas(sim) == 4
