@@ -3,9 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
+from mockkube.explore.conclusions import find_unsupported
 from mockkube.explore.exploration import DirectionResult, Exploration, OrderVerdict, SafetyVerdict
 from mockkube.explore.plans.invariants import INVARIANTS
-from mockkube.explore.plans.plan import Direction
+from mockkube.explore.plans.plan import Direction, RolloutPlan
 from mockkube.report.markup import strip_markup
 from mockkube.report.sentences.answer import NOT_EXERCISED, NOTHING_HAPPENED, Answer
 from mockkube.report.sentences.harm_terms import OWN_INVARIANT, format_harm
@@ -138,7 +139,7 @@ def to_json(result: Exploration, scenarios: Mapping[str, str] | None = None) -> 
         "paths": result.path_count,
         "states": result.states,
         "mismatches": result.mismatches,
-        "orders": [_order_json(one) for direction in Direction for one in result.list_verdicts(direction)],
+        "orders": [_order_json(result.plan, one) for direction in Direction for one in result.list_verdicts(direction)],
         "pairs": [
             {
                 "up": list(one.up),
@@ -177,7 +178,7 @@ def _checked_json(result: Exploration) -> dict[str, Any]:
     }
 
 
-def _order_json(one: OrderVerdict) -> dict[str, Any]:
+def _order_json(plan: RolloutPlan, one: OrderVerdict) -> dict[str, Any]:
     written = [{"name": each.name, "claim": each.claim, "source": each.source} for each in one.written_orders]
     return {
         "phase": str(one.direction),
@@ -188,6 +189,7 @@ def _order_json(one: OrderVerdict) -> dict[str, Any]:
         **({"prepares": one.prepares} if one.prepares else {}),
         **({"written": written} if written else {}),
         "score": one.worst.harm.score,
+        "supported": not find_unsupported(plan, one.direction, one.order),
         **_result_json(one.worst),
     }
 

@@ -25,6 +25,8 @@ interface Order extends Outcome {
   score?: number;
   written?: { name: string; claim: boolean | null }[];
   verdict: "safe" | "unsafe" | "not tried";
+  // By the version skew policy; older results do not say.
+  supported?: boolean;
 }
 
 interface Pair {
@@ -166,17 +168,19 @@ function Orders({ exploration }: { exploration: Exploration }) {
     <div class="order-panels">
       {(["up", "down"] as const).map((phase) => {
         const orders = exploration.orders.filter((one) => one.phase === phase && !one.prepares);
-        const safe = orders.filter((one) => one.verdict === "safe").length;
+        const supported = orders.filter((one) => one.supported !== false);
+        const safe = supported.filter((one) => one.verdict === "safe").length;
+        const kind = supported.length < orders.length ? "supported orders" : "orders";
         const rows = orders
           .map((one) => ({
             steps: one.order,
-            tone: VERDICTS[one.verdict],
-            result: one.verdict === "unsafe" ? "not safe" : one.verdict,
+            tone: one.supported === false && one.verdict !== "unsafe" ? ("idle" as Tone) : VERDICTS[one.verdict],
+            result: one.verdict === "unsafe" ? "not safe" : one.supported === false ? "not supported" : one.verdict,
             score: one.verdict === "unsafe" ? (one.score ?? 0) : 0,
             marked: one.written?.map((each) => each.name).join(", "),
           }))
           .sort((a, b) => Number(a.tone !== "good") - Number(b.tone !== "good") || a.score - b.score);
-        const title = `${phase === "up" ? "Up" : "Down"}: ${safe || "none"} of ${orders.length} orders ${safe > 1 ? "are" : "is"} safe`;
+        const title = `${phase === "up" ? "Up" : "Down"}: ${safe || "none"} of ${supported.length} ${kind} ${safe > 1 ? "are" : "is"} safe`;
         return <OrderList key={phase} title={title} rows={rows} names={names} worst={worst} />;
       })}
       <p class="soft small">Read a row from left to right: the component that changes first, second, and so on. The longer the bar, the more harm. ★ an order from the document.</p>

@@ -6,7 +6,7 @@ from mockkube.explore.exploration import OrderVerdict, SafetyVerdict
 from mockkube.explore.plans.plan import Direction
 from mockkube.report.drawing.order_drawing import ROWS_MAX, OrderDrawing, OrderRow
 from mockkube.report.sentences.answer import Answer
-from mockkube.report.wording import BRIEF
+from mockkube.report.wording import BRIEF, count_noun
 
 _TONES = {SafetyVerdict.SAFE: "good", SafetyVerdict.UNSAFE: "bad", SafetyVerdict.NOT_TRIED: "idle"}
 _RESULTS = {SafetyVerdict.SAFE: "safe", SafetyVerdict.UNSAFE: "not safe", SafetyVerdict.NOT_TRIED: "not tried"}
@@ -21,17 +21,31 @@ def draw_orders(answer: Answer, rows_max: int = ROWS_MAX) -> list[OrderDrawing]:
 def _draw(
     answer: Answer, direction: Direction, orders: Sequence[OrderVerdict], worst: int, rows_max: int
 ) -> OrderDrawing:
-    safe = sum(one.is_safe for one in orders)
-    verb = answer.words.verb(direction)
-    title = f"To {verb}: {safe or 'none'} of {len(orders)} orders {'is' if safe <= 1 else 'are'} safe"
-    return OrderDrawing(title, [_describe(one) for one in orders], score_max=worst, rows_max=rows_max)
+    judged = [(one, answer.is_supported(direction, one.order)) for one in orders]
+    # Orders that the version skew policy supports come first; without a change of version all do.
+    judged.sort(key=lambda pair: not pair[1])
+    rows = [_describe(one, supported=supported) for one, supported in judged]
+    title = f"To {answer.words.verb(direction)}: {_count([one for one, supported in judged if supported], len(orders))}"
+    return OrderDrawing(title, rows, score_max=worst, rows_max=rows_max)
 
 
-def _describe(one: OrderVerdict) -> OrderRow:
+def _count(supported: Sequence[OrderVerdict], total: int) -> str:
+    """Return how many orders are safe, of those that the version skew policy supports."""
+    if not supported:
+        return f"none of {count_noun(total, 'order')} is supported"
+    if all(one.verdict is SafetyVerdict.NOT_TRIED for one in supported):
+        return f"{count_noun(len(supported), 'order')}, not tried"
+    safe = sum(one.is_safe for one in supported)
+    kind = "order" if len(supported) == total else "supported order"
+    return f"{safe or 'none'} of {count_noun(len(supported), kind)} {'is' if safe <= 1 else 'are'} safe"
+
+
+def _describe(one: OrderVerdict, *, supported: bool) -> OrderRow:
+    unsafe = one.verdict is SafetyVerdict.UNSAFE
     return OrderRow(
         steps=[BRIEF.get(name, name) for name in one.order],
-        tone=_TONES[one.verdict],
-        result=_RESULTS[one.verdict],
-        score=one.worst.harm.score if one.verdict is SafetyVerdict.UNSAFE else 0,
+        tone=_TONES[one.verdict] if supported or unsafe else "none",
+        result=_RESULTS[one.verdict] if supported or unsafe else "not supported",
+        score=one.worst.harm.score if unsafe else 0,
         marked=bool(one.written_orders),
     )

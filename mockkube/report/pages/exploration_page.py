@@ -22,6 +22,7 @@ from mockkube.report.sentences.headline import describe_answer, describe_setting
 from mockkube.report.sentences.symptoms import find_symptoms
 from mockkube.report.sentences.workloads import describe_nodes, describe_workloads, find_preparation, to_yaml_line
 
+_UNSUPPORTED_TEXT: Final = " Light gray: not supported by the version skew policy, and nothing broke."
 _LETTERS: Final = {"kube-apiserver": "A", "kube-scheduler": "S", "kube-controller-manager": "C", "kubelet": "K"}
 _ORDER_TEXT: Final = (
     "Read a row from left to right: the component that changes first, second, and so on. Green: nothing broke. Red: "
@@ -39,7 +40,7 @@ def render(evidence: Evidence) -> str:
         tone=find_tone(answer),
         setting=describe_setting(answer),
         panels=draw_orders(answer),
-        order_text=_ORDER_TEXT,
+        order_text=_ORDER_TEXT + (_UNSUPPORTED_TEXT if changes_versions(evidence.result.plan) else ""),
         links=list(_links(answer)),
         answer=answer,
         result=evidence.result,

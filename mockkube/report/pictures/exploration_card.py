@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from mockkube.explore.conclusions import changes_versions
 from mockkube.explore.exploration import Exploration
 from mockkube.explore.plans.plan import Direction
 from mockkube.report.drawing.exploration_orders import draw_orders
@@ -16,6 +17,7 @@ _KEYS: Final = (
     TileKey("bad", "something broke; a longer bar is more harm"),
 )
 _UNTRIED: Final = TileKey("idle", "not tried")
+_UNSUPPORTED: Final = TileKey("none", "not supported by the version skew policy")
 _WRITTEN: Final = TileKey("", "★ an order from the document")
 
 
@@ -33,6 +35,11 @@ def render(result: Exploration) -> str:
             f"mockkube explore {result.plan.name}.yaml --seed {result.plan.seed}",
             lines=list(list_refuted_claims(answer)),
             panels=draw_orders(answer, _ROWS_MAX),
-            keys=[*_KEYS[:2], *([_UNTRIED] if untried else []), *([_WRITTEN] if written else [])],
+            keys=[
+                *_KEYS,
+                *([_UNTRIED] if untried else []),
+                *([_UNSUPPORTED] if changes_versions(result.plan) else []),
+                *([_WRITTEN] if written else []),
+            ],
         )
     )

@@ -20,7 +20,8 @@ def describe_answer(answer: Answer) -> str:
 
 def _describe_direction(answer: Answer, direction: Direction) -> str:
     verb = answer.words.verb(direction)
-    what = f" {answer.words.subject}" if direction is Direction.UP else ""
+    subject = f"{'from ' if answer.words.is_upgrade else ''}{answer.words.subject}"
+    what = f" {subject}" if direction is Direction.UP else ""
     return f"{verb}{what}: {_describe_orders(answer, direction)}"
 
 
@@ -62,8 +63,8 @@ def _describe_preparation(answer: Answer, direction: Direction) -> str:
 
 
 def find_tone(answer: Answer) -> str:
-    """Return `good` if both directions have a safe order, `wait` if one has, else `bad`."""
-    safe = [bool(answer.safe(direction)) for direction in Direction]
+    """Return `good` if both directions have a safe order that is supported, `wait` if one has, else `bad`."""
+    safe = [any(answer.is_supported(direction, one.order) for one in answer.safe(direction)) for direction in Direction]
     return "good" if all(safe) else "wait" if any(safe) else "bad"
 
 

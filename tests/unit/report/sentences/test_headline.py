@@ -4,7 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from mockkube.explore.exploration import Exploration
+from mockkube.explore.exploration import Exploration, explore_plan
+from mockkube.explore.plans.loading import parse
+from mockkube.explore.players import SequentialPlayer
+from mockkube.report.drawing.exploration_orders import draw_orders
 from mockkube.report.markup import strip_markup
 from mockkube.report.sentences.answer import Answer
 from mockkube.report.sentences.headline import describe_answer, list_refuted_claims
@@ -12,6 +15,30 @@ from mockkube.report.sentences.run_headline import describe_headline, list_failu
 from mockkube.scenario.claims import Claim, ClaimOutcome
 from mockkube.scenario.runner.results import RunOutcome, RunResult
 
+UPGRADE = """\
+apiVersion: mockkube.dev/v1alpha1
+kind: RolloutPlan
+metadata: {name: upgrade}
+spec:
+  version: "1.35"
+  change:
+    kube-apiserver: {version: "1.36"}
+    kubelet: {version: "1.36"}
+  nodes: [{}]
+  workload:
+    - apiVersion: apps/v1
+      kind: ReplicaSet
+      metadata: {name: web}
+      spec:
+        replicas: 1
+        selector: {matchLabels: {app: web}}
+        template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: i}]}}
+  disturbances:
+    - name: the pod is replaced
+      when: every-step
+      do: [{delete: {ref: {kind: Pod, labels: {app: web}}, wait: false}}]
+  seconds: 2
+"""
 RUN = RunResult("one", "a.yaml", 0, "", RunOutcome.PASSED, digest="d")
 
 
@@ -24,6 +51,23 @@ def test_an_exploration_has_a_sentence_for_each_direction(explored: Exploration)
     assert first == "To enable TaintTolerationComparisonOperators: kube-controller-manager, then kube-apiserver"
     assert second.startswith(" To disable: ")
     assert end == ""
+
+
+def test_of_an_upgrade_only_supported_orders_are_recommended() -> None:
+    plan = parse(UPGRADE)
+    answer = Answer(explore_plan(plan, SequentialPlayer(plan)))
+    assert strip_markup(describe_answer(answer)) == (
+        "To upgrade from 1.35 to 1.36: kube-apiserver, then kubelet. To downgrade: kubelet, then kube-apiserver."
+    )
+    up, down = draw_orders(answer)
+    assert (up.title, down.title) == (
+        "To upgrade: 1 of 1 supported order is safe",
+        "To downgrade: 1 of 1 supported order is safe",
+    )
+    assert [(one.row.steps, one.row.result) for one in up.rows] == [
+        (["apiserver", "kubelets"], "safe"),
+        (["kubelets", "apiserver"], "not supported"),
+    ]
 
 
 def test_documented_orders_that_are_not_safe_are_named(explored: Exploration) -> None:
