@@ -1,6 +1,7 @@
 """Certificates of one cluster: CA, API server, administrator, front proxy; created once, kept while valid.
 
-Checking existing ones needs no cryptography library, whose import would take longer than the rest of the start.
+Checking existing ones needs no cryptography library, whose import would take longer than the rest of the start;
+what only new ones need is imported late.
 """
 
 import json
@@ -10,14 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from mockkube.cluster.state.atomic_files import PRIVATE, make_private_directory, write_atomically
-from mockkube.cluster.state.certificate_encoding import (
-    CertificateContents,
-    encode_authority_extensions,
-    encode_leaf_extensions,
-    encode_name,
-    new_serial_number,
-    sign,
-)
 from mockkube.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
@@ -270,12 +263,14 @@ def _load_authority(path: Path, key_path: Path, now: datetime) -> _Authority | N
 
 
 def _create_self_signed(common_name: str, now: datetime) -> _Authority:
-    key, name, until = _new_key(), encode_name(common_name), now + AUTHORITY_LIFETIME
-    extensions = encode_authority_extensions(key.public_key())
-    contents = CertificateContents(
-        name, name, now - CLOCK_SKEW, until, key.public_key(), extensions, new_serial_number()
+    from mockkube.cluster.state import certificate_encoding as encoding
+
+    key, name, until = _new_key(), encoding.encode_name(common_name), now + AUTHORITY_LIFETIME
+    extensions = encoding.encode_authority_extensions(key.public_key())
+    contents = encoding.CertificateContents(
+        name, name, now - CLOCK_SKEW, until, key.public_key(), extensions, encoding.new_serial_number()
     )
-    return _Authority(sign(contents, key), name, until, key)
+    return _Authority(encoding.sign(contents, key), name, until, key)
 
 
 def _new_key() -> "EllipticCurvePrivateKey":
@@ -297,17 +292,19 @@ class _LeafRequest:
 
 def _issue_leaf(path: Path, key_path: Path, request: _LeafRequest, authority: _Authority) -> None:
     """Write a certificate and its new key."""
+    from mockkube.cluster.state import certificate_encoding as encoding
+
     key = _new_key()
-    contents = CertificateContents(
+    contents = encoding.CertificateContents(
         authority.name,
-        encode_name(request.name, request.groups),
+        encoding.encode_name(request.name, request.groups),
         request.now - CLOCK_SKEW,
         request.until,
         key.public_key(),
-        encode_leaf_extensions(request.hosts, authority.key.public_key()),
-        new_serial_number(),
+        encoding.encode_leaf_extensions(request.hosts, authority.key.public_key()),
+        encoding.new_serial_number(),
     )
-    _write_certificate(path, key_path, sign(contents, authority.key), key)
+    _write_certificate(path, key_path, encoding.sign(contents, authority.key), key)
 
 
 def _write_certificate(path: Path, key_path: Path, certificate: bytes, key: "EllipticCurvePrivateKey") -> None:
