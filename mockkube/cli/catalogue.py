@@ -21,10 +21,10 @@ class CommandEntry:
 
 
 COMMANDS: Final = (
-    CommandEntry("demo", "Play an example: a gate that is half on, and what follows."),
-    CommandEntry("doctor", "Check what this machine has, and what is missing."),
     CommandEntry("up", "Start a cluster in the foreground."),
     CommandEntry("down", "Stop a running cluster."),
+    CommandEntry("demo", "Play an example: a gate that is half on, and what follows."),
+    CommandEntry("doctor", "Check what this machine has, and what is missing."),
     CommandEntry("status", "Show the clusters of this user."),
     CommandEntry("assets", "Write etcd and kube-apiserver executables for test tools."),
     CommandEntry("kubeconfig", "Print a cluster's kubeconfig, or merge it into a file."),

@@ -1,7 +1,7 @@
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
-from mockkube.matching.usage.cpu_counters import CpuCounters
+from mockkube.apiserver.registry.simulated_kubelets import CpuCounters
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 KEY = ("uid", "app")
