@@ -23,6 +23,8 @@ def _list_text_lines(result: InterleavingExploration) -> Iterator[str]:
         yield f"  {result.plan.source}"
     yield f"  {describe_search(result)}"
     yield from (f"  never accepted: {text}" for text in list_rejections(result))
+    if not result.traces:
+        yield "  no invariant breaks"
     for trace in result.traces:
         yield ""
         yield f"BROKEN: {trace.broken.invariant}{_describe_expectation(result, trace)}"

@@ -7,6 +7,7 @@ only one of them is played.
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
+from hashlib import blake2b
 from typing import Final
 
 from mockkube.explore.interleavings.accesses import NOBODY
@@ -96,8 +97,8 @@ class Causality:
             counts[worker] = counts.get(worker, 0) + 1
             # Steps on which it depends, and that come first in this order: labels of their own tell their past.
             depends_on = taken & (self._dependencies[number] | self._dependents[number])
-            label = hash((worker, counts[worker], sum(labels[one] for one in _list_bits(depends_on)) & _MASK))
-            labels[number] = label
+            past = sum(labels[one] for one in _list_bits(depends_on)) & _MASK
+            label = labels[number] = _hash(f"{worker} {counts[worker]} {past}")
             taken |= 1 << number
             total = (total + label) & _MASK
             yield total
@@ -109,6 +110,11 @@ class Causality:
             for one in _list_bits(dependencies):
                 dependents[one] |= 1 << number
         return dependents
+
+
+def _hash(text: str) -> int:
+    """Return a number of 64 bits. Python's own hash is too linear: sums of such numbers collide."""
+    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest())
 
 
 def find_enabler(steps: Sequence[PlayedStep], number: int) -> int:

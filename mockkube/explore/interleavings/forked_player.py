@@ -4,6 +4,7 @@ A copy has the whole cluster at the start of the window, plays one schedule, sen
 """
 
 import asyncio
+import gc
 import os
 import pickle
 import select
@@ -102,6 +103,8 @@ class ForkedPlayer:
         if pid:
             os.close(writer)
             return _Copy(number, pid, reader)
+        # A copy lives too short for collections to pay, and they would touch all memory that it shares.
+        gc.disable()
         try:
             _send(writer, self._play(schedule, usual, with_details=with_details))
         finally:

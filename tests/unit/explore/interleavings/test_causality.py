@@ -1,5 +1,7 @@
 """Which steps of a run depend on each other."""
 
+from itertools import permutations
+
 from mockkube.explore.interleavings.accesses import Accesses, AccessRecorder
 from mockkube.explore.interleavings.causality import Causality, Race
 from mockkube.explore.interleavings.schedule import PlayedStep
@@ -71,3 +73,13 @@ def test_an_item_that_a_step_adds_and_takes_itself_makes_nothing_possible():
     recorder.record_added("queue key")
     recorder.record_taken("queue key")
     assert recorder.current.enabler == -1
+
+
+def test_runs_with_other_dependencies_are_not_equal_by_chance():
+    """Sums of Python's own hashes collide where one step gains what another one loses."""
+    identities = set()
+    orders = [order for order in permutations("abcdef") if order.index("a") < order.index("f")]
+    for order in orders:
+        steps = [make_step(worker, reads="x", writes="x", ready=order) for worker in order]
+        identities.add(Causality(steps).identity)
+    assert len(identities) == len(orders)
