@@ -12,6 +12,7 @@ from mockkube.api.quantities.quantity import Quantity, parse
 from mockkube.client.protocol import Key, key_of
 from mockkube.cluster.simulated_cluster import SimulatedCluster
 from mockkube.importing.dump_files import read_dump
+from mockkube.importing.errors import UnreadableDumpError
 from mockkube.matching.usage.annotations import LOAD_PREFIX, RESOURCES
 from mockkube.nodegroups.node_group import zone_of
 from mockkube.rehearse.drain_checks import find_controller_kind, is_evicted_by_drain
@@ -43,7 +44,15 @@ class ChangePlayer:
         self._cluster, self._client, self._losses = cluster, cluster.client(), losses
 
     async def apply(self, change: Change) -> str:
-        """Apply a change; return what it does in words, or raise WhatIfError if there is nothing to change."""
+        """Apply a change; return what it does in words, or raise WhatIfError if that is not possible."""
+        try:
+            return await self._apply(change)
+        except ApiError as error:
+            raise WhatIfError(f"a change is refused: {error.message}") from None
+        except UnreadableDumpError as error:
+            raise WhatIfError(f"apply {error}") from None
+
+    async def _apply(self, change: Change) -> str:
         match change:
             case NodeCountChange():
                 return await self._change_nodes(change)

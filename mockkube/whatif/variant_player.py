@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from mockkube.api.errors import ApiError
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import parse_time
 from mockkube.cluster.components.component_runner import ComponentFlags
@@ -14,6 +15,7 @@ from mockkube.runtime.virtual_time import EPOCH
 from mockkube.whatif.base import WhatIfBase
 from mockkube.whatif.change_player import ChangePlayer
 from mockkube.whatif.changes import Change
+from mockkube.whatif.errors import WhatIfError
 from mockkube.whatif.node_losses import NodeLosses
 from mockkube.whatif.observer import Observer
 from mockkube.whatif.results import VariantResult
@@ -72,7 +74,10 @@ async def _create_groups(cluster: SimulatedCluster, objects: Sequence[Any]) -> l
     groups = []
     for obj in objects:
         metadata = {"name": obj["metadata"]["name"]}
-        created = await client.create("NodeGroup", {"metadata": metadata, "spec": obj["spec"]})
+        try:
+            created = await client.create("NodeGroup", {"metadata": metadata, "spec": obj.get("spec") or {}})
+        except ApiError as error:
+            raise WhatIfError(f"NodeGroup {metadata['name']}: {error.message}") from None
         groups.append(NodeGroup.from_object(created))
     await cluster.settle()
     return groups

@@ -5,7 +5,7 @@ import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from mockkube.whatif.base import WhatIfBase
     from mockkube.whatif.results import WhatIfResult
     from mockkube.whatif.variant_player import WhatIfVariant
+
+
+# NodeGroups are no part of a dump, so larger files are not read for them.
+_MANIFESTS_BYTES_MAX: Final = 4 * 1024 * 1024
 
 
 @click.command(short_help="Play a cluster with and without changes, and compare.")
@@ -98,7 +102,7 @@ def _load_base(sources: Sequence[str], options: dict[str, Any]) -> "WhatIfBase":
 
     contents = load_contents(tuple(sources), options)
     try:
-        files: Iterable[str] = (*options["node_groups"], *(one for one in sources if Path(one).is_dir()))
+        files: Iterable[str] = (*options["node_groups"], *filter(_may_be_manifests, sources))
         groups = [obj for path in files for obj in read_dump(path) if is_node_group(obj)]
         if not sources and not groups:
             groups = read_live_node_groups(options)
@@ -106,6 +110,13 @@ def _load_base(sources: Sequence[str], options: dict[str, Any]) -> "WhatIfBase":
         raise ConfigurationError(str(error)) from None
     name = ", ".join(sources) or "the running cluster"
     return WhatIfBase(name, contents, groups, parse_prices(options["prices"]))
+
+
+def _may_be_manifests(source: str) -> bool:
+    """Return whether a source is a directory, or a file that is too small to be the dump of a large cluster."""
+    path = Path(source)
+    is_text = path.suffix in (".yaml", ".yml", ".json")
+    return path.is_dir() or (is_text and path.is_file() and path.stat().st_size <= _MANIFESTS_BYTES_MAX)
 
 
 def _show_progress(name: str, number: int, total: int) -> None:

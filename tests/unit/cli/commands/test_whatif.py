@@ -86,6 +86,7 @@ def test_a_scheduler_configuration_moves_pods(mockkube: Mockkube, manifests: str
         (("--change", "nodes -1", "--for", "long"), "--for: 'long' is no duration"),
         (("--change", "zone q gone", *AT_ONCE), "zone q: no node is there; the cluster has a, b"),
         (("--change", "deployment shop/web x2", *AT_ONCE), "Deployment shop/web: there is none; there are default/web"),
+        (("--change", "apply no.yaml", *AT_ONCE), "apply no.yaml: No such file or directory"),
         (("--change", "load web x2", *AT_ONCE), "has no annotation mockkube.dev/load-cpu"),
     ],
 )
@@ -95,3 +96,12 @@ def test_what_cannot_be_changed_is_refused(
     answer = mockkube("whatif", manifests, *arguments)
     assert answer.code == 2
     assert reason in answer.err
+
+
+def test_a_wrong_node_group_is_named(mockkube: Mockkube, tmp_path: Path) -> None:
+    path = tmp_path / "groups.yaml"
+    path.write_text(MANIFESTS.replace("maxSize: 3", "maxSize: 1"))
+    answer = mockkube("whatif", str(path), "--change", "nodes -1", *AT_ONCE)
+    assert answer.code == 2
+    assert "NodeGroup workers: " in answer.err
+    assert "must not be greater than maxSize" in answer.err
