@@ -178,6 +178,11 @@ async def test_a_workload_is_scaled(client: Client) -> None:
     key = Key("default", "d")
     scale = {"metadata": {"name": "d", "namespace": "default"}, "spec": {"replicas": 3}}
     assert (await client.update("Deployment", scale, subresource="scale"))["kind"] == "Scale"
+    read = await client.get("Deployment", key, subresource="scale")
+    assert (read["kind"], read["spec"]["replicas"]) == ("Scale", 3)
+    for kind in ("Pod", "Nothing"):
+        with pytest.raises(NotFound):
+            await client.get(kind, Key("default", "d"), subresource="scale")
     assert (await client.get("Deployment", key))["spec"]["replicas"] == 3
     patch = {"spec": {"replicas": 5}}
     await client.patch("Deployment", key, patch, patch_type=PatchType.MERGE, subresource="scale")
