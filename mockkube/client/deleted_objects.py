@@ -21,10 +21,14 @@ class DeletedObjects:
 
     def handle_change(self, change: ObjectChange) -> None:
         """Collect the uid of an object that was deleted."""
-        uid = change.object["metadata"].get("uid")
+        metadata = change.object["metadata"]
+        uid = metadata.get("uid")
         if change.type is not WatchEventType.DELETED or not isinstance(uid, str):
             return
         self._digests.add(digest_uid(uid))
+        # As upstream, events about nodes name the node as the uid.
+        if not metadata.get("namespace"):
+            self._digests.add(digest_uid(metadata["name"]))
         if len(self._digests) >= BATCH:
             # Twice, as events that were recorded before the deletion may be written after it.
             self._forget(self._last_digests | self._digests)

@@ -51,6 +51,16 @@ async def test_events_leave_with_their_objects(recorder: EventRecorder) -> None:
     assert count_records(recorder) == [0, 0, 0]
 
 
+async def test_events_leave_with_nodes_whose_name_is_their_uid(recorder: EventRecorder) -> None:
+    deleted = DeletedObjects(recorder.forget_objects)
+    for number in range(BATCH):
+        name = f"n{number}"
+        recorder.record({"kind": "Node", "name": name, "uid": name}, NORMAL, "Starting", "Starting kubelet.")
+        await recorder.step()
+        deleted.handle_change(deletion({"kind": "Node", "metadata": {"name": name, "uid": f"uid-{number}"}}))
+    assert recorder.remembered == 0
+
+
 async def test_an_event_that_is_written_after_the_deletion_leaves_later(recorder: EventRecorder) -> None:
     deleted = DeletedObjects(recorder.forget_objects)
     for number in range(BATCH):
