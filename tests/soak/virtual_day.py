@@ -2,7 +2,7 @@
 
 Every hour workloads are created, rolled out and deleted, a node fails and returns, and namespaces and definitions come
 and go. At the end of each hour, when the store is compacted and the garbage collected, the figures of the process are
-taken. In the first hours events and caches fill up: events are kept for an hour.
+taken. In the first hours events fill up, which are kept for an hour, and caches that are bounded by their entries.
 """
 
 import argparse
@@ -31,7 +31,7 @@ REPLICAS: Final = 8
 JOBS: Final = 5
 HOURS: Final = 24
 HOUR_SECONDS: Final = 3600.0
-WARM_UP_HOURS: Final = 4
+WARM_UP_HOURS: Final = 8
 MEMORY_SPREAD_MAX: Final = 1.05
 """By which factor the largest and the smallest figure may differ."""
 TRACED_STEPS: Final = 1000
