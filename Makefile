@@ -30,7 +30,7 @@ help:
 	@echo "make quick     run the quick tests: less than a minute, for the daily loop"
 	@echo "make test      run the tests on all cores (JOBS=N); a choice of them in ARGS='tests/unit/cli'"
 	@echo "make test-all  run the slow tests, too: whole explorations, every kubectl; CI does"
-	@echo "make proof     perturb every operator with a known bug, and its fixed version: a quarter of an hour"
+	@echo "make proof     perturb every operator with a known bug, and its fixed version; find known races: a quarter of an hour"
 	@echo "make conformance-long  play the claims that speak of thousands of nodes: minutes"
 	@echo "make lint      check style, types and which package imports which"
 	@echo "make fmt       format and fix what can be fixed"
@@ -67,7 +67,7 @@ test-all: $(DEVELOPMENT)
 	$(PYTEST) -m "not long" --durations 25 $(ARGS)
 
 proof: $(DEVELOPMENT)
-	$(PYTEST) -m long $(or $(ARGS),tests/perturb)
+	$(PYTEST) -m long $(or $(ARGS),tests/perturb tests/interleavings)
 
 conformance-long: $(INSTALLED)
 	$(BIN)/mockkube test conformance-long --timeout 900 $(ARGS)

@@ -23,7 +23,9 @@ def _list_text_lines(result: InterleavingExploration) -> Iterator[str]:
         yield f"  {result.plan.source}"
     yield f"  {describe_search(result)}"
     yield from (f"  never accepted: {text}" for text in list_rejections(result))
-    if not result.traces:
+    if result.is_impossible:
+        yield "  the schedule of the plan is not possible: a worker was not ready in its turn"
+    elif not result.traces:
         yield "  no invariant breaks"
     for trace in result.traces:
         yield ""

@@ -30,9 +30,14 @@ class InterleavingExploration:
         return tuple(name for name in self.plan.expected_breaks if name not in self.search.breaks)
 
     @property
+    def is_impossible(self) -> bool:
+        """True if the plan has a schedule in which a worker is not ready in its turn."""
+        return self.plan.schedule is not None and bool(self.search.impossible)
+
+    @property
     def is_as_expected(self) -> bool:
         """True if exactly the invariants broke that the plan names, and no run ended with an error."""
-        return not (self.unexpected or self.missing or self.search.errors)
+        return not (self.unexpected or self.missing or self.search.errors or self.is_impossible)
 
 
 def explore_interleavings(
