@@ -64,6 +64,17 @@ async def test_labels_are_read_once_more_before_a_pod_is_refused_for_them(begin)
     assert (await world.status("p"))["phase"] == "Running"
 
 
+async def test_before_1_35_a_pod_is_refused_for_labels_that_the_kubelet_has_not_seen(begin):
+    world = await begin()
+    await world.lab.change_component("kubelet", version=Version(1, 34))
+    await world.lab.advance(1)
+    deaf = {"component": "kubelet", "resources": ["nodes"], "verbs": ["watch"]}
+    await world.lab.set_fault("deaf", {"match": deaf, "inject": {"dropWatch": True, "delaySeconds": 60}})
+    await world.merge("Node", "node-1", {"metadata": {"labels": {"disk": "ssd"}}}, "")
+    await world.pod("p", "node-1", nodeSelector={"disk": "ssd"})
+    assert (await world.status("p"))["reason"] == "NodeAffinity"
+
+
 async def test_a_node_goes_to_a_kubelet_of_its_own_and_back(world):
     await world.pod("p", "node-1")
     await world.lab.change_component("kubelet.node-1", version=Version(1, 35))
