@@ -128,6 +128,14 @@ class GateEntry:
         return any(reader.is_exercised for reader in self.readers)
 
     @property
+    def blocks_updates(self) -> bool:
+        """True if objects that use the feature can no longer be updated once the gate is off."""
+        lines = self.rollback.updated if self.rollback is not None else ()
+        refusals = (line for line in lines if "cannot be updated" in line)
+        # What is gone, or is no longer served, cannot be updated either, but that is said by itself.
+        return any(not line.endswith(" not found") and "could not find" not in line for line in refusals)
+
+    @property
     def exercised(self) -> tuple[str, ...]:
         """Components on which the gate made a difference."""
         return tuple(reader.component for reader in self.readers if reader.is_exercised)

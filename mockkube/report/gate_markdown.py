@@ -25,8 +25,13 @@ No simulated component does anything else if these gates are flipped.
 def render_index(entries: Sequence[GateEntry]) -> str:
     """Return the index of all gates."""
     played = [one for one in entries if one.status is not GateStatus.NOT_SIMULATED]
-    lines = [_INTRODUCTION, _count(entries), "", "| gate | at | components | verdict | lost by turning it off |"]
-    lines.append("| --- | --- | --- | --- | --- |")
+    lines = [
+        _INTRODUCTION,
+        _count(entries),
+        "",
+        "| gate | at | components | not tried on | verdict | lost by turning it off |",
+    ]
+    lines.append("| --- | --- | --- | --- | --- | --- |")
     lines += [_index_row(one) for one in played]
     lines += ["", _STAGES_HEADING, "", *_stage_rows(entries), "", _NOT_SIMULATED]
     by_reason: dict[str, list[str]] = {}
@@ -48,13 +53,15 @@ def _count(entries: Sequence[GateEntry]) -> str:
     for one in entries:
         counts[describe_verdict(one)] = counts.get(describe_verdict(one), 0) + 1
     ranked = sorted(counts.items(), key=lambda item: -item[1])
-    return f"{len(entries)} gates: {join_words(f'{count} {verdict}' for verdict, count in ranked)}."
+    return f"{len(entries)} gates: {'; '.join(f'{count} {verdict}' for verdict, count in ranked)}."
 
 
 def _index_row(entry: GateEntry) -> str:
     name = f"[{entry.gate}]({entry.gate}.md)"
-    components = ", ".join(SHORT[reader.component] + ("" if reader.is_exercised else "°") for reader in entry.readers)
-    return f"| {name} | {entry.version or '–'} | {components} | {describe_verdict(entry)} | {describe_loss(entry)} |"
+    components = ", ".join(SHORT[name] for name in entry.exercised)
+    missing = ", ".join(SHORT.get(name, name) for name in entry.not_tried)
+    cells = (name, entry.version or "–", components, missing, describe_verdict(entry), describe_loss(entry))
+    return f"| {' | '.join(cells)} |"
 
 
 def _stage_rows(entries: Sequence[GateEntry]) -> Iterator[str]:

@@ -8,7 +8,8 @@ from mockkube.report.sentences.order_rules import find_rule
 from mockkube.report.wording import join_words
 
 _PATHS_SHOWN_MAX: Final = 3
-_BREAKS: Final = (FlipVerdict.UNSAFE,)
+# Requests that are steps of the workload, instead of objects.
+_STEP: Final = "step "
 
 
 def describe_verdict(entry: GateEntry) -> str:
@@ -22,11 +23,12 @@ def describe_verdict(entry: GateEntry) -> str:
             return "not simulated"
     if not entry.is_tried:
         return "not tried"
-    up, down = _summarize_orders(entry.up), _summarize_orders(entry.down)
-    if len(entry.exercised) == 1:
-        return "safe" if up == down == "all" else "harm on the way down" if up == "all" else "harm"
+    up, down = _summarize_orders(entry.up), "none" if entry.blocks_updates else _summarize_orders(entry.down)
     if up == down == "all":
-        return "safe in any order"
+        safe = "safe" if len(entry.exercised) == 1 else "safe in any order"
+        return f"{safe}, as far as tried" if entry.not_tried else safe
+    if len(entry.exercised) == 1:
+        return "harm on the way down" if up == "all" else "harm"
     if up == "none" or down == "none":
         directions = [name for name, found in (("up", up), ("down", down)) if found == "none"]
         return f"no harmless order {' or '.join(directions)}"
@@ -51,13 +53,15 @@ def _summarize_orders(orders: Sequence[GateOrderResult]) -> str:
 def describe_answer(entry: GateEntry) -> str:
     """Return the answer in one or two sentences."""
     if entry.status is not GateStatus.PLAYED:
-        return f"{_capitalize(entry.reason)}."
+        return f"{_capitalize(entry.reason.rstrip('.'))}."
     if not entry.is_tried:
         return "Nothing in this workload differed, so the gate was not tried."
     if len(entry.exercised) == 1:
         sentences = [_describe_single(entry)]
     else:
         sentences = [_describe_orders("Turn it on", entry.up), _describe_orders("Turn it off", entry.down)]
+    if entry.blocks_updates:
+        sentences.append("Once it is off, objects that use it can no longer be updated.")
     if entry.not_tried:
         sentences.append(
             f"Not tried: {join_words(f'`{name}`' for name in entry.not_tried)}, so this is no verdict on "
@@ -96,9 +100,11 @@ def describe_loss(entry: GateEntry) -> str:
     if entry.rollback is None:
         return ""
     parts = [f"{what} of new objects" for what in _format_dropped(entry.dropped)]
-    if entry.refused:
+    if any(not name.startswith(_STEP) for name in entry.refused):
         parts.append("new objects are refused")
-    if entry.rollback.updated and any("cannot be updated" in line for line in entry.rollback.updated):
+    if any(name.startswith(_STEP) for name in entry.refused):
+        parts.append("the changes that it allows are refused")
+    if entry.blocks_updates:
         parts.append("existing objects cannot be updated")
     if entry.rollback.existing:
         parts.append("existing objects change")
