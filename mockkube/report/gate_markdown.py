@@ -137,7 +137,8 @@ def _format_state(state: HalfWayState) -> str:
 
 def format_lines(lines: Sequence[str]) -> str:
     """Return sentences as a list; beyond a dozen they are counted."""
-    shown = [f"* {line}" for line in lines[:LINES_MAX]]
+    # Patterns in messages look like links.
+    shown = [f"* {line}".replace("](", "]\\(") for line in lines[:LINES_MAX]]
     if len(lines) > LINES_MAX:
         shown.append(f"* and {len(lines) - LINES_MAX} more")
     return "\n".join(shown)
