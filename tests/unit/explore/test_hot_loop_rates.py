@@ -42,7 +42,5 @@ def test_programs_get_a_series_to_draw() -> None:
         pytest.param([20, 20, 20, 20, 20, 10, 10, 10, 10, 10], False, id="it slows down"),
     ],
 )
-def test_a_short_window_is_enough_for_a_steady_loop(
-    counts: list[int], *, steady: bool
-) -> None:
+def test_a_short_window_is_enough_for_a_steady_loop(counts: list[int], *, steady: bool) -> None:
     assert is_steady(CreatedPods("deployment/web", tuple(enumerate(counts)))) is steady
