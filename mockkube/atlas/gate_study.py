@@ -29,6 +29,7 @@ from mockkube.atlas.gate_trial import GateTrial, OnComponents, make_trial
 from mockkube.atlas.gate_workload import GateWorkload
 from mockkube.atlas.outcome import Outcome, read_outcome
 from mockkube.atlas.outcome_differences import describe_another_way, list_differences
+from mockkube.atlas.passed_states import judge_passed_states
 from mockkube.explore.exploration import Exploration, SafetyVerdict, explore_plan
 from mockkube.explore.plans.plan import Direction
 from mockkube.explore.players import SequentialPlayer
@@ -83,14 +84,17 @@ class _Study:
         if not exercised:
             return replace(entry, readers=readers)
         result = self._explore(exercised)
+        states = tuple(self._describe_states(exercised, outcomes))
+        up = [self._judge_up(order, result) for order in permutations(exercised)]
+        down = self._judge_down_orders(exercised, result)
         return replace(
             entry,
             readers=readers,
             dropped=tuple(_list_dropped(off, on)),
             refused=tuple(name for name in off.refused if name not in on.refused),
-            states=tuple(self._describe_states(exercised, outcomes)),
-            up=tuple(self._judge_up(order, result) for order in permutations(exercised)),
-            down=tuple(self._judge_down_orders(exercised, result)),
+            states=states,
+            up=judge_passed_states(up, states, Direction.UP),
+            down=judge_passed_states(down, states, Direction.DOWN),
             rollback=self._roll_back(exercised, effect),
             paths=result.path_count,
         )
