@@ -14,6 +14,7 @@ from mockkube.cluster.configuration.errors import StartError
 FOLDERS: Final = {
     "examples": "scenarios to begin with",
     "plans": "rollout plans, for 'mockkube explore'",
+    "gates": "workloads of feature gates, for 'mockkube atlas'",
     "kep-3094": "taints in pod topology spread",
     "kep-5471": "Gt and Lt in tolerations",
     "kep-5500": "CEL in tolerations",
