@@ -54,8 +54,9 @@ def render(entries: Sequence[GateEntry]) -> str:
 
 def _describe(tried: Sequence[GateEntry]) -> str:
     """Return the headline: how many gates can be flipped without care."""
-    safe = sum(describe_verdict(one).startswith("safe") for one in tried)
+    safe = [one for one in tried if describe_verdict(one).startswith("safe")]
+    partly = sum(bool(one.not_tried) for one in safe)
     return (
-        f"{safe} of {count_noun(len(tried), 'feature gate')} can be flipped component by component, in any order; the "
-        f"others need care."
+        f"{len(safe) - partly} of {count_noun(len(tried), 'feature gate')} can be flipped component by component, in "
+        f"any order; {partly} as far as tried; {len(tried) - len(safe)} need care."
     )
