@@ -19,7 +19,7 @@ from mockkube.lazy_dataclasses import dataclass
 
 # Clusters kept at a time: about 40 MB each, for a plan with three workloads. Further paths of a round are played again
 # from the start when they go on.
-HELD_MAX: Final = 24
+HELD_MAX: Final = 48
 # How often a path is played whose process has been killed.
 _TRIES_MAX: Final = 3
 _END_SECONDS_MAX: Final = 5.0
