@@ -4,7 +4,9 @@ import asyncio
 import itertools
 import json
 import random
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -25,18 +27,35 @@ class Client:
     """Sends requests; answers that report an error are returned like others."""
 
     url: str
-    session: aiohttp.ClientSession
     chance: random.Random
     numbers: "itertools.count[int]"
+    requests_per_second: float
     sent: int = 0
+    _session: aiohttp.ClientSession | None = None
+    _next_at: float = 0.0
+
+    @asynccontextmanager
+    async def connect(self, token: str) -> AsyncIterator[None]:
+        """Send requests on connections that are closed in the end."""
+        headers = {"Authorization": f"Bearer {token}"}
+        async with aiohttp.ClientSession(headers=headers, connector=aiohttp.TCPConnector(limit=0)) as session:
+            self._session = session
+            yield
 
     def name(self, prefix: str) -> str:
         """Return a name that has not been used."""
         return f"{prefix}-{next(self.numbers)}"
 
+    @property
+    def session(self) -> aiohttp.ClientSession:
+        """The connections that are open."""
+        assert self._session is not None
+        return self._session
+
     async def send(self, method: str, path: str, body: object = None, media: str = "application/json") -> Object:
         """Return the answer."""
         self.sent += 1
+        await self._wait_for_turn()
         data = None if body is None else json.dumps(body).encode()
         async with self.session.request(
             method, self.url + path, data=data, headers={"Content-Type": media}
@@ -46,6 +65,13 @@ class Client:
             return {"kind": "", "text": content.decode()}
         answer: Object = json.loads(content)
         return answer
+
+    async def _wait_for_turn(self) -> None:
+        """Wait until the rate of requests allows one more."""
+        # Memory follows the rate, so that of a faster machine would rise with it.
+        now = time.monotonic()
+        self._next_at = max(self._next_at, now) + 1 / self.requests_per_second
+        await asyncio.sleep(self._next_at - now)
 
     async def items(self, path: str) -> list[Object]:
         """Return the items of a list."""
