@@ -18,7 +18,7 @@ _REAL_COMPONENTS: Final = frozenset(
 
 
 class GateStatus(StrEnum):
-    """Whether a gate was played, and if not, why."""
+    """Status of a gate in the atlas: played, or the reason why it was not."""
 
     PLAYED = "played"
     # No component of a supported version starts with the gate off.
@@ -52,7 +52,7 @@ class GateReader:
 
 @dataclass(frozen=True, slots=True)
 class HalfWayState:
-    """What happens to new objects while only some components have the gate on."""
+    """State in which only some components have the gate on, and its effects on new objects."""
 
     on: tuple[str, ...]
     # `on` or `off` if everything is as with the gate on, or off, everywhere; otherwise empty.
@@ -76,7 +76,7 @@ class GateOrderResult:
 
 @dataclass(frozen=True, slots=True)
 class Rollback:
-    """What turning the gate off does to what used it."""
+    """Effects of a rollback on objects that use the feature."""
 
     # Changes of existing objects, as components react.
     existing: tuple[str, ...] = ()

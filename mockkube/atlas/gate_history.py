@@ -1,4 +1,4 @@
-"""Stages of a gate by version, the version in which it can be flipped, and the gates that must be set beside it."""
+"""Stages of a gate by version, the version in which it can be flipped, and the gates that must be set with it."""
 
 from collections.abc import Iterator, Mapping
 

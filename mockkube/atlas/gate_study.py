@@ -138,7 +138,7 @@ class _Study:
         return _make_result(result, Direction.UP, order, list_differences(outcome, control))
 
     def _judge_down_orders(self, exercised: Sequence[str], result: Exploration) -> list[GateOrderResult]:
-        """Judge orders down, by a rollback of all components at once: what that does is no fault of an order."""
+        """Judge orders down; the effects of a rollback of all components at once are no fault of an order."""
         orders = list(permutations(exercised))
         outcomes = [self._play(self.trial.all_on, partial(_go_down, order=order)) for order in orders]
         at_once = self._play(self.trial.all_on, partial(_go_down_at_once, components=exercised))

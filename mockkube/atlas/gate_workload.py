@@ -30,7 +30,7 @@ class GateMetadata:
 
 @dataclass(frozen=True, slots=True)
 class GateSpec:
-    """What uses the feature of a gate, and what it does."""
+    """Workload that uses the feature of a gate, with a description of the feature."""
 
     feature: Annotated[str, "what the gate does, in one sentence"]
     workload: Annotated[tuple[Tree, ...], "objects of users that use the feature"] = ()

@@ -50,7 +50,7 @@ class Outcome:
 
     @property
     def visible(self) -> tuple[Any, ...]:
-        """What users see at the end."""
+        """State of the cluster at the end of a run, as users see it."""
         return dict(self.refused), dict(self.warnings), dict(self.dropped), dict(self.objects), self.has_livelock
 
 

@@ -19,7 +19,7 @@ def render_page(template: str, **values: Any) -> str:
 
 
 def read_template(name: str) -> str:
-    """Return a file of the templates as it is."""
+    """Return the text of a file of the templates."""
     environment = _environment()
     assert environment.loader is not None
     return environment.loader.get_source(environment, name)[0]

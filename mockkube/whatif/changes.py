@@ -120,7 +120,7 @@ class ManifestChange:
 
 @dataclass(frozen=True, slots=True)
 class Rescheduling:
-    """All pods with a controller are deleted at once and placed anew; those of DaemonSets stay."""
+    """Deletes all pods that have a controller, except those of DaemonSets, so that they are scheduled again."""
 
 
 Change = (

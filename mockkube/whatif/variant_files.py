@@ -26,7 +26,7 @@ def make_variant(text: str) -> WhatIfVariant:
 
 
 def make_scheduler_variant(path: str, config: Object) -> WhatIfVariant:
-    """Return the variant of a `--scheduler-config`: all pods are placed anew."""
+    """Return the variant of a `--scheduler-config`: all pods are scheduled again."""
     return WhatIfVariant(f"scheduler {Path(path).name}", (Rescheduling(),), config, path)
 
 

@@ -18,7 +18,7 @@ Usage = dict[str, Decimal]
 
 @dataclass(frozen=True, slots=True)
 class RunningPod:
-    """Pod of which containers run, on a node whose simulated kubelet answers."""
+    """Pod with running containers on a node whose simulated kubelet answers."""
 
     cached: CachedObject
     node: str

@@ -213,7 +213,7 @@ class WorkloadScaler:
         return await self._decide_by_metrics(sync)
 
     def _scales_from_zero(self, sync: _Sync) -> bool:
-        """Return whether a workload without replicas is scaled; not if somebody else scaled it to zero."""
+        """Return whether to scale a workload without replicas; another client may have scaled it to zero."""
         if self._version < _REMEMBERS_ZERO:
             return sync.bounds.least == 0
         was_scaled = self._has_scale_to_zero and sync.status.holds(SCALED_TO_ZERO)

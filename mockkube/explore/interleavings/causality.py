@@ -75,7 +75,7 @@ class Causality:
 
     @cached_property
     def identities(self) -> Sequence[int]:
-        """Identities of the beginnings of the run, the last of which is that of the whole run."""
+        """Identity of each beginning of the run; the last one is that of the whole run."""
         return list(self._identify(range(len(self._steps))))
 
     @property

@@ -47,7 +47,7 @@ def _describe_target(arguments: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class InterleavingPlan:
-    """What is explored."""
+    """Plan of an exploration of interleavings."""
 
     name: str
     window: tuple[WindowAction, ...]

@@ -52,7 +52,7 @@ class Player(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SearchBounds:
-    """Where a search ends."""
+    """Limits of a search."""
 
     # Most changes to the default order in one schedule.
     depth: int = DEPTH
@@ -63,7 +63,7 @@ class SearchBounds:
 
 @dataclass(slots=True)
 class SearchResult:
-    """What a search has found."""
+    """Result of a search."""
 
     # The first schedule that breaks each invariant, which has the fewest changes.
     breaks: dict[str, tuple[PlayedSchedule, Break]] = field(default_factory=dict)

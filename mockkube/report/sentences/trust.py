@@ -11,7 +11,7 @@ from mockkube.report.wording import count_noun, join_words, tool_name
 
 
 def describe_engine(kubernetes: str = str(DEFAULT)) -> str:
-    """Say that a simulation ran, and of which Kubernetes version."""
+    """Say that a simulation ran, and name its Kubernetes version."""
     return (
         f"**A simulated cluster, not real binaries.** {tool_name()} is a model of the Kubernetes {kubernetes} control "
         "plane (API server, scheduler, controllers, kubelets) written in Python, and checked against recordings of the "
