@@ -1,4 +1,7 @@
-"""Every claim in `conformance/`, played twice, and the page that tells of them."""
+"""Every claim in `conformance/`, played twice, and the page that lists them.
+
+`make test` plays every third file; CI plays all.
+"""
 
 import os
 from collections.abc import Sequence
@@ -22,6 +25,8 @@ PAGE = TOP / "docs" / "conformance.md"
 RUNS = list_runs(scenario for path in find_files([DIRECTORY]) for scenario in load(path))
 FILES = [(file, list(runs)) for file, runs in groupby(RUNS, key=lambda run: run.scenario.file)]
 CLAIMING = [one for one in FILES if one[0].parent.name != "examples"]
+Played = list[tuple[ScenarioRun, RunResult]]
+QUICK_FILES = {file for file, _ in FILES[::3]}
 
 
 def _played(runs: Sequence[ScenarioRun]) -> list[RunResult]:
@@ -30,13 +35,24 @@ def _played(runs: Sequence[ScenarioRun]) -> list[RunResult]:
 
 
 @pytest.fixture(scope="module")
-def first() -> list[RunResult]:
-    return _played(RUNS)
+def first(request: pytest.FixtureRequest) -> Played:
+    """Runs of the files whose tests are selected, with their results; all runs for the page."""
+    items = [item for item in request.session.items if isinstance(item, pytest.Function)]
+    asserting, page = (
+        one.__name__ for one in (test_what_is_asserted_is_what_happens, test_the_page_of_claims_is_current)
+    )
+    selected = {item.callspec.params["file"] for item in items if item.originalname == asserting}
+    needs_all = any(item.originalname == page for item in items)
+    runs = [run for run in RUNS if needs_all or run.scenario.file in selected]
+    return list(zip(runs, _played(runs), strict=True))
 
 
-@pytest.mark.parametrize(("file", "runs"), [pytest.param(*one, id=one[0].stem) for one in FILES])
-def test_what_is_asserted_is_what_happens(file: Path, runs: list[ScenarioRun], first: list[RunResult]) -> None:
-    results = [one for one in first if one.file == str(file)]
+@pytest.mark.parametrize(
+    ("file", "runs"),
+    [pytest.param(*one, id=one[0].stem, marks=() if one[0] in QUICK_FILES else pytest.mark.slow) for one in FILES],
+)
+def test_what_is_asserted_is_what_happens(file: Path, runs: list[ScenarioRun], first: Played) -> None:
+    results = [one for _, one in first if one.file == str(file)]
     assert len(results) == len(runs)
     assert [(one.title, one.message) for one in results if one.outcome is not RunOutcome.PASSED] == []
 
@@ -44,9 +60,10 @@ def test_what_is_asserted_is_what_happens(file: Path, runs: list[ScenarioRun], f
 @pytest.mark.parametrize(
     "stride", [pytest.param(8, id="every eighth"), pytest.param(1, id="all", marks=pytest.mark.slow)]
 )
-def test_a_second_time_all_happens_in_the_same_way(stride: int, first: list[RunResult]) -> None:
-    again = _played(RUNS[::stride])
-    assert {one.title for one, other in zip(first[::stride], again, strict=True) if one.digest != other.digest} == set()
+def test_a_second_time_all_happens_in_the_same_way(stride: int, first: Played) -> None:
+    again = _played([run for run, _ in first[::stride]])
+    pairs = zip(first[::stride], again, strict=True)
+    assert {one.title for (_, one), other in pairs if one.digest != other.digest} == set()
 
 
 @pytest.mark.parametrize(("file", "runs"), [pytest.param(*one, id=one[0].stem) for one in CLAIMING])
@@ -76,11 +93,11 @@ def test_a_file_is_named_for_its_scenario(file: Path, runs: list[ScenarioRun]) -
     assert {run.scenario.name for run in runs} == {file.stem.lower()}
 
 
-def test_the_page_of_claims_is_current(first: list[RunResult], monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow
+def test_the_page_of_claims_is_current(first: Played, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(TOP)
-    assert PAGE.read_text() == claims_page.render_claims_page(_from_the_top(first), PAGE.relative_to(TOP)), (
-        "renew it: make claims"
-    )
+    results = _from_the_top([one for _, one in first])
+    assert PAGE.read_text() == claims_page.render_claims_page(results, PAGE.relative_to(TOP)), "renew it: make claims"
 
 
 def test_the_readme_counts_claims_as_the_page_does() -> None:

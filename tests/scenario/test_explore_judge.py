@@ -40,6 +40,14 @@ from mockkube.scenario.simulated_world import SimulatedWorld
 from mockkube.scenario.world import RunContext
 
 CASES = sorted((Path(__file__).parent / "explore_cases").glob("*.yaml"))
+# They take seconds each.
+SLOW_CASES = (
+    "edit-widens-a-toleration",
+    "field-hidden-but-stored",
+    "field-lost-in-a-template",
+    "pending-pod-of-a-job-deleted",
+    "pod-name-used-again",
+)
 PLANS = int(os.environ.get("MOCKKUBE_EXPLORE_PLANS", "6"))
 FIRST = int(os.environ.get("MOCKKUBE_EXPLORE_FIRST", "0"))
 VERSION = "1.36"
@@ -734,7 +742,10 @@ def test_explore_agrees_with_an_independent_judge(number: int, caplog: pytest.Lo
 
 @pytest.mark.timeout(300)
 @pytest.mark.heavy
-@pytest.mark.parametrize("path", CASES, ids=[path.stem for path in CASES])
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(one, id=one.stem, marks=pytest.mark.slow if one.stem in SLOW_CASES else ()) for one in CASES],
+)
 def test_explore_agrees_on_the_plans_on_which_it_once_did_not(path: Path, caplog: pytest.LogCaptureFixture) -> None:
     assert disagreements(yaml.safe_load(path.read_text())) == []
     assert _bugs(caplog) == []
