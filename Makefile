@@ -4,8 +4,8 @@
 PYTHON ?= python3
 UV ?= uv
 ARGS ?=
-# processes that run tests: a number, or auto for one per core
-JOBS ?= auto
+# processes that run tests: a number, or auto for one per core. One more than cores uses the time in which tests wait.
+JOBS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -17,7 +17,7 @@ RELEASE := $(VENV)/.installed-release
 INSTALLED := $(if $(wildcard $(DEVELOPMENT)),$(DEVELOPMENT),$(RUNTIME))
 # A file's tests stay in one process, which makes their shared fixtures once. In the order of the folders long files
 # come first, so no process ends long before the others.
-PYTEST := $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
+PYTEST = $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loadscope-reorder
 
 # Tests start hundreds of processes: each would compile again what it imports.
 quick test test-all proof lint: export PYTHONDONTWRITEBYTECODE :=
@@ -28,7 +28,7 @@ quick test test-all proof lint: export PYTHONDONTWRITEBYTECODE :=
 help:
 	@echo "make up        start a control plane in the foreground; flags in ARGS='--nodes 3'"
 	@echo "make quick     run the quick tests: less than a minute, for the daily loop"
-	@echo "make test      run the tests on all cores (JOBS=N); a choice of them in ARGS='tests/unit/cli'"
+	@echo "make test      run the tests, one process more than cores (JOBS=N); a choice of them in ARGS='tests/unit/cli'"
 	@echo "make test-all  run the slow tests, too: whole explorations, every kubectl; CI does"
 	@echo "make proof     perturb every operator with a known bug, and its fixed version; find known races: a quarter of an hour"
 	@echo "make conformance-long  play the claims that speak of thousands of nodes: minutes"
