@@ -1,7 +1,6 @@
 """`mockkube rehearse`: try an upgrade on an imported cluster."""
 
 import asyncio
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ from mockkube.cli.exits import Exit
 from mockkube.cli.options import output_option
 from mockkube.cli.parameters import parse_gate_flags, parse_version_flag
 from mockkube.cli.picture_option import picture_option, write_picture
+from mockkube.cli.result_output import print_result
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 
 if TYPE_CHECKING:
@@ -65,13 +65,7 @@ def _show_nothing(done: int, total: int) -> None: ...
 def _print_result(result: "Rehearsal", output: str) -> None:
     from mockkube.rehearse.rehearsal_text import render_markdown, render_table, to_json
 
-    match output:
-        case "json":
-            click.echo(json.dumps(to_json(result), indent=2))
-        case "md":
-            click.echo(render_markdown(result), nl=False)
-        case _:
-            click.echo(render_table(result))
+    print_result(result, output, to_json=to_json, render_markdown=render_markdown, render_table=render_table)
 
 
 def _write_files(result: "Rehearsal", options: dict[str, Any]) -> None:

@@ -1,7 +1,6 @@
 """`mockkube whatif`: play a cluster with and without changes, and compare."""
 
 import asyncio
-import json
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from mockkube.cli.cluster_imports import import_options, load_contents, read_liv
 from mockkube.cli.exits import Exit
 from mockkube.cli.options import output_option
 from mockkube.cli.parameters import parse_duration_flag
+from mockkube.cli.result_output import print_result
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 
 if TYPE_CHECKING:
@@ -130,13 +130,7 @@ def _print_result(result: "WhatIfResult", output: str) -> None:
     from mockkube.whatif.results import to_json
     from mockkube.whatif.whatif_text import render_markdown, render_table
 
-    match output:
-        case "json":
-            click.echo(json.dumps(to_json(result), indent=2))
-        case "md":
-            click.echo(render_markdown(result), nl=False)
-        case _:
-            click.echo(render_table(result))
+    print_result(result, output, to_json=to_json, render_markdown=render_markdown, render_table=render_table)
 
 
 def _write_report(result: "WhatIfResult", path: str | None) -> None:

@@ -17,6 +17,7 @@ from mockkube.api.quantities.quantity import parse
 from mockkube.api.selectors.labels import from_label_selector
 from mockkube.cluster.execution.step_trace import TraceStep, TraceWrite
 from mockkube.explore.observation.stored_objects import NODES, PODS, StoredObjects
+from mockkube.explore.plans.invariants import NO_HOT_LOOP
 from mockkube.features.components import KUBELET
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.pods import DISRUPTION_TARGET, FINISHED, is_active, is_finished, is_ready
@@ -25,7 +26,6 @@ from mockkube.matching.taints import TaintRules, compile_tolerations, find_untol
 REPLICAS_KEPT: Final = "replicas-not-exceeded"
 ORDER_KEPT: Final = "statefulset-order-kept"
 NOT_REJECTED: Final = "pods-not-rejected"
-NO_HOT_LOOP: Final = "no-hot-loop"
 EVICTED_FOR_TAINTS: Final = "evicted-for-present-taints"
 QUOTA_KEPT: Final = "quota-not-exceeded"
 BUDGET_KEPT: Final = "disruption-budget-kept"
