@@ -1,18 +1,18 @@
 """Report of an import for a terminal, and as JSON."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
 from mockkube.importing.cluster_import import ImportReport
-from mockkube.importing.movements import Movement
+from mockkube.importing.movements import Movement, SnapshotCheck
 
 _NAMES_MAX: Final = 5
 _FIELDS_MAX: Final = 3
 
 
-def render_import(report: ImportReport, movements: Sequence[Movement] | None, rows_max: int) -> Iterator[str]:
+def render_import(report: ImportReport, check: SnapshotCheck | None, rows_max: int) -> Iterator[str]:
     """Yield the lines of a report."""
     servers = f", {report.api_servers} API servers" if report.api_servers > 1 else ""
     kinds = _count(len(report.objects), "kind")
@@ -35,13 +35,15 @@ def render_import(report: ImportReport, movements: Sequence[Movement] | None, ro
         what = "re-linked to the object of that name" if change.is_relinked else "dropped, as it does not exist"
         dependent = f"{change.object[1]} {'/'.join(filter(None, change.object[2:]))}"
         yield f"Owner {change.owner_kind} {change.owner_name} of {dependent}: {what}"
-    if movements is not None:
-        yield from _render_movements(movements, rows_max)
+    if check is not None:
+        yield from (f"Failed, which is a bug: {name}: {why}" for name, why in check.failed_components.items())
+        yield from _render_movements(check.movements, rows_max, is_complete=not check.failed_components)
 
 
-def _render_movements(movements: Sequence[Movement], rows_max: int) -> Iterator[str]:
+def _render_movements(movements: Sequence[Movement], rows_max: int, *, is_complete: bool) -> Iterator[str]:
     if not movements:
-        yield "At rest: nothing changes by itself within ten minutes"
+        others = "" if is_complete else ", as far as the other components can tell"
+        yield f"At rest: nothing changes by itself within ten minutes{others}"
         return
     yield "Changes within ten minutes:"
     rows = [("WHO", "VERB", "OBJECT", "FIELDS", "AFTER", "TIMES")]
@@ -58,7 +60,7 @@ def _render_movements(movements: Sequence[Movement], rows_max: int) -> Iterator[
         yield f"and {len(movements) - rows_max} more: {others}"
 
 
-def import_to_json(report: ImportReport, movements: Iterable[Movement] | None) -> dict[str, Any]:
+def import_to_json(report: ImportReport, check: SnapshotCheck | None) -> dict[str, Any]:
     """Return the report as JSON."""
     return {
         "version": str(report.version),
@@ -74,7 +76,8 @@ def import_to_json(report: ImportReport, movements: Iterable[Movement] | None) -
             {"object": list(one.object), "owner": f"{one.owner_kind}/{one.owner_name}", "relinked": one.is_relinked}
             for one in report.owner_changes
         ],
-        "movements": None if movements is None else [asdict(one) for one in movements],
+        "movements": None if check is None else [asdict(one) for one in check.movements],
+        "failedComponents": None if check is None else dict(check.failed_components),
     }
 
 

@@ -1,6 +1,6 @@
 """Movements: what changes by itself in a cluster that starts from a snapshot, and which component changes it."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 from mockkube.api.json_objects import ReadOnlyObject
@@ -33,11 +33,20 @@ class Movement:
     count: int
 
 
-async def find_movements(contents: SnapshotContents, seconds: float = SECONDS) -> list[Movement]:
-    """Start a cluster from a snapshot and return what changes within some virtual time, in order."""
+@dataclass(frozen=True, slots=True)
+class SnapshotCheck:
+    """What a cluster that starts from a snapshot does by itself."""
+
+    movements: list[Movement]
+    # Components that stopped because of a bug, with the error.
+    failed_components: Mapping[str, str]
+
+
+async def check_snapshot(contents: SnapshotContents, seconds: float = SECONDS) -> SnapshotCheck:
+    """Start a cluster from a snapshot and return what changes within some virtual time, in order, and what fails."""
     async with open_imported_cluster(contents) as cluster:
         await cluster.advance(seconds)
-        return summarize_movements(cluster.trace)
+        return SnapshotCheck(summarize_movements(cluster.trace), cluster.find_failed_components())
 
 
 def open_imported_cluster(contents: SnapshotContents) -> SimulatedCluster:

@@ -26,12 +26,14 @@ from mockkube.importing.cluster_import import ImportedCluster, ImportOptions, im
 from mockkube.importing.completion import complete_contents
 from mockkube.importing.dump_files import parse_dump
 from mockkube.importing.errors import UnreadableDumpError
+from mockkube.importing.import_text import render_import
 from mockkube.importing.live_objects import LiveObjects
-from mockkube.importing.movements import find_movements, open_imported_cluster
+from mockkube.importing.movements import SnapshotCheck, check_snapshot, open_imported_cluster
 from mockkube.importing.source_version import parse_minor
 from mockkube.importing.webhooks import WebhookMode, is_stub
 from mockkube.proposals.component_extensions import make_schema
 from mockkube.proposals.loading import default_trains
+from mockkube.scheduler.scheduler import Scheduler
 from tests.importing import large_dump, realistic
 
 Object = dict[str, Any]
@@ -92,7 +94,7 @@ async def test_nothing_moves_in_the_import_of_a_cluster_of_mockkube_at_rest() ->
         running = {pod.name for pod in [Key("", one["metadata"]["name"]) for one in objects if one["kind"] == "Pod"]}
     imported = import_objects(objects)
     contents, _ = await complete_contents(imported.contents)
-    assert await find_movements(contents) == []
+    assert await check_snapshot(contents) == SnapshotCheck([], {})
     async with open_imported_cluster(contents) as again:
         await again.advance(600)
         pods = [obj for obj in await dump(again) if obj["kind"] == "Pod"]
@@ -107,13 +109,13 @@ async def test_nothing_moves_in_the_import_of_a_real_cluster_at_rest() -> None:
     contents, added = await complete_contents(imported.contents)
     assert added
     assert contents.time == realistic.NOW
-    assert await find_movements(contents) == []
+    assert await check_snapshot(contents) == SnapshotCheck([], {})
 
 
 async def test_what_moves_names_the_component_that_moves_it() -> None:
     objects = [obj for obj in make_cluster() if obj["metadata"]["name"] != "web-6d4cf56db6-00000"]
     contents, _ = await complete_contents(import_objects(objects).contents)
-    movements = await find_movements(contents)
+    movements = (await check_snapshot(contents)).movements
     created = [one for one in movements if one.verb == "create"]
     assert [(one.component, one.resource) for one in created] == [
         ("kube-controller-manager/replicaset-controller", "core/pods")
@@ -379,3 +381,17 @@ def test_values_that_are_encrypted_at_rest_are_refused() -> None:
     rows = [{"key": "eA==", "value": base64.b64encode(b"k8s:enc:aescbc:v1:key1:...").decode()}]
     with pytest.raises(UnreadableDumpError, match="encrypted at rest"):
         list(parse_dump(json.dumps({"header": {}, "kvs": rows}).encode(), "etcd.json"))
+
+
+async def test_a_component_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def fail(_: Scheduler) -> None:
+        raise ValueError("broken")
+
+    monkeypatch.setattr(Scheduler, "start", fail)
+    imported = import_objects(make_cluster())
+    contents, _ = await complete_contents(imported.contents)
+    check = await check_snapshot(contents)
+    assert list(check.failed_components) == ["kube-scheduler"]
+    lines = list(render_import(imported.report, check, 10))
+    assert any(line.startswith("Failed, which is a bug: kube-scheduler: ") and "broken" in line for line in lines)
+    assert lines[-1].endswith("as far as the other components can tell")

@@ -12,7 +12,7 @@ import pytest
 from mockkube.features.versions import Version
 from mockkube.importing.cluster_import import ImportOptions, import_objects
 from mockkube.importing.completion import complete_contents
-from mockkube.importing.movements import find_movements
+from mockkube.importing.movements import SnapshotCheck, check_snapshot
 
 ORACLE = Path(os.environ.get("MOCKKUBE_ORACLE", Path(__file__).parents[3] / "shared" / "oracle")) / "http"
 pytestmark = pytest.mark.skipif(not ORACLE.is_dir(), reason=f"no recordings in {ORACLE}: set MOCKKUBE_ORACLE")
@@ -83,4 +83,4 @@ async def test_recorded_objects_rest() -> None:
     recorded = [obj for obj in read_recordings(RESTING) if not obj["metadata"].get("deletionTimestamp")]
     assert len(recorded) > RECORDED_MIN
     contents, _ = await complete_contents(import_objects(recorded, ImportOptions(Version(1, 36))).contents)
-    assert await find_movements(contents) == []
+    assert await check_snapshot(contents) == SnapshotCheck([], {})

@@ -15,7 +15,7 @@ from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 if TYPE_CHECKING:
     from mockkube.cluster.snapshots.snapshot_contents import SnapshotContents
     from mockkube.importing.cluster_import import ImportedCluster
-    from mockkube.importing.movements import Movement
+    from mockkube.importing.movements import SnapshotCheck
 
 _ROWS_MAX: Final = 30
 # Virtual time of larger clusters takes minutes.
@@ -45,16 +45,16 @@ def command(sources: tuple[str, ...], target: str, output: str, *, check: bool |
     except UnreadableDumpError as error:
         raise ConfigurationError(str(error)) from None
     from mockkube.importing.completion import complete_contents
-    from mockkube.importing.movements import find_movements
+    from mockkube.importing.movements import check_snapshot
 
     contents, added = asyncio.run(complete_contents(imported.contents))
     imported.report.added = len(added)
     write_snapshot(contents, target)
     if check is None:
         check = imported.report.total <= _CHECKED_MAX
-    movements = asyncio.run(find_movements(contents)) if check else None
-    click.echo(_render_json(imported, movements) if output == "json" else _render(imported, movements, target))
-    return Exit.OK
+    found = asyncio.run(check_snapshot(contents)) if check else None
+    click.echo(_render_json(imported, found) if output == "json" else _render(imported, found, target))
+    return Exit.FAILED if found is not None and found.failed_components else Exit.OK
 
 
 def write_snapshot(contents: "SnapshotContents", target: str) -> None:
@@ -65,13 +65,13 @@ def write_snapshot(contents: "SnapshotContents", target: str) -> None:
         raise StartError(f"{target}: {error.strerror}: give a file that can be written, --to FILE") from None
 
 
-def _render(imported: "ImportedCluster", movements: "list[Movement] | None", target: str) -> str:
+def _render(imported: "ImportedCluster", check: "SnapshotCheck | None", target: str) -> str:
     from mockkube.importing.import_text import render_import
 
-    return "\n".join([*render_import(imported.report, movements, _ROWS_MAX), f"Written to {target}"])
+    return "\n".join([*render_import(imported.report, check, _ROWS_MAX), f"Written to {target}"])
 
 
-def _render_json(imported: "ImportedCluster", movements: "list[Movement] | None") -> str:
+def _render_json(imported: "ImportedCluster", check: "SnapshotCheck | None") -> str:
     from mockkube.importing.import_text import import_to_json
 
-    return json.dumps(import_to_json(imported.report, movements), indent=2)
+    return json.dumps(import_to_json(imported.report, check), indent=2)

@@ -12,6 +12,7 @@ from mockkube.cli.cluster_imports import import_options, load_contents, read_liv
 from mockkube.cli.exits import Exit
 from mockkube.cli.options import output_option
 from mockkube.cli.parameters import parse_duration_flag
+from mockkube.cli.picture_option import picture_option, write_picture
 from mockkube.cli.result_output import print_result
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 
@@ -44,6 +45,7 @@ _MANIFESTS_BYTES_MAX: Final = 4 * 1024 * 1024
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of everything random.")
 @import_options
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write a report as one HTML file.")
+@picture_option
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 @output_option("table", "json", "md")
 def command(sources: tuple[str, ...], output: str, **options: Any) -> Exit:
@@ -73,6 +75,13 @@ def command(sources: tuple[str, ...], output: str, **options: Any) -> Exit:
         raise ConfigurationError(str(error)) from None
     _print_result(result, output)
     _write_report(result, options["report"])
+    if options["picture"]:
+        from mockkube.report.pictures import whatif_card
+
+        changes = [part for text in options["changes"] for part in ("--change", text)]
+        files = [part for path in options["change_files"] for part in ("--change-file", path)]
+        configs = [part for path in options["scheduler_configs"] for part in ("--scheduler-config", path)]
+        write_picture(options, whatif_card.render(result, [*sources, *changes, *files, *configs]))
     return Exit.OK if result.is_good else Exit.FAILED
 
 

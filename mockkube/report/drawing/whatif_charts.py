@@ -9,7 +9,7 @@ from mockkube.report.wording import count_noun
 from mockkube.whatif.results import PlacementRow, Sample, VariantResult
 from mockkube.whatif.whatif_text import format_seconds
 
-WIDTH: Final = 900.0
+_WIDTH: Final = 900.0
 _LEFT: Final = 46.0
 _TOP: Final = 22.0
 _PLOT_HEIGHT: Final = 96.0
@@ -32,17 +32,18 @@ class Tick:
 class TimeChart:
     """Missing replicas and waiting pods as areas, nodes as a line, over time."""
 
-    def __init__(self, variant: VariantResult, pods_max: int, nodes_max: int) -> None:
+    def __init__(self, variant: VariantResult, pods_max: int, nodes_max: int, width: float) -> None:
         self.title = variant.name
+        self.width = width
         self.height = _TOP + _PLOT_HEIGHT + 24
         self.pods_max, self.nodes_max = max(pods_max, 1), max(nodes_max, 1)
         samples = variant.samples
+        self.left, self.top, self.bottom, self.right = _LEFT, _TOP, _TOP + _PLOT_HEIGHT, width
         self._seconds = max(samples[-1].at, 1.0)
         self.missing = self._draw_area(samples, lambda one: one.unavailable)
         self.pending = self._draw_area(samples, lambda one: one.pending)
         self.nodes = self._draw_line(samples, lambda one: one.ready_nodes / self.nodes_max)
         self.ticks = list(self._list_ticks())
-        self.left, self.top, self.bottom, self.right = _LEFT, _TOP, _TOP + _PLOT_HEIGHT, WIDTH
         last = samples[-1]
         self.label = (
             f"{variant.name}: up to {variant.unavailable_max} replicas are missing, {last.pending} pods wait and "
@@ -50,7 +51,7 @@ class TimeChart:
         )
 
     def _x(self, at: float) -> float:
-        return _LEFT + (WIDTH - _LEFT - 40) * at / self._seconds
+        return _LEFT + (self.width - _LEFT - 40) * at / self._seconds
 
     def _y(self, part: float) -> float:
         return _TOP + _PLOT_HEIGHT * (1 - min(part, 1.0))
@@ -107,9 +108,9 @@ class PlacementChart:
         )
 
 
-def draw_charts(variants: Sequence[VariantResult]) -> list[TimeChart]:
+def draw_charts(variants: Sequence[VariantResult], width: float = _WIDTH) -> list[TimeChart]:
     """Return the chart of each variant, on one scale."""
     samples = [sample for one in variants for sample in one.samples]
     pods = max(max(one.unavailable, one.pending) for one in samples)
     nodes = max(one.ready_nodes for one in samples)
-    return [TimeChart(one, pods, nodes) for one in variants]
+    return [TimeChart(one, pods, nodes, width) for one in variants]

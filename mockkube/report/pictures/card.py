@@ -11,6 +11,7 @@ from mockkube.report.drawing.text_metrics import measure, shorten, wrap
 from mockkube.report.drawing.tile_drawing import TileDrawing, place_keys
 from mockkube.report.drawing.tiles import TileKey, TileRow
 from mockkube.report.drawing.timeline_drawing import TimelineDrawing
+from mockkube.report.drawing.whatif_charts import TimeChart
 from mockkube.report.environment import read_template, render_page
 from mockkube.report.markup import strip_markup
 from mockkube.report.pictures.tokens import resolve
@@ -32,7 +33,7 @@ _LINES_MAX: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Card:
-    """Content of a picture: one of panels of orders, rows of tiles, or a timeline."""
+    """Content of a picture: one of panels of orders, rows of tiles, a timeline, or charts."""
 
     command_name: str
     kicker: str
@@ -42,6 +43,7 @@ class Card:
     panels: Sequence[OrderDrawing] = ()
     tiles: Sequence[TileRow] = ()
     timeline: TimelineDrawing | None = None
+    charts: Sequence[TimeChart] = ()
     keys: Sequence[TileKey] = ()
     lines: Sequence[str] = ()
     """Sentences below the answer, the first ones only."""
@@ -115,12 +117,14 @@ def _lay_out(card: Card) -> _Layout:
 
 
 def _find_scale(card: Card, layout: _Layout) -> float:
-    """Return by how much panels or a timeline must be scaled to fit."""
+    """Return by how much panels, a timeline or charts must be scaled to fit."""
     if card.panels:
         room = (WIDTH - 40 * (len(card.panels) - 1)) / len(card.panels)
         return min(room / card.panels[0].width, (layout.height - 26) / max(one.height for one in card.panels))
     if card.timeline is not None:
         return min(WIDTH / card.timeline.width, layout.height / card.timeline.height)
+    if card.charts:
+        return min(WIDTH / card.charts[0].width, layout.height / sum(one.height for one in card.charts))
     return 1.0
 
 
@@ -130,5 +134,7 @@ def _center(card: Card, layout: _Layout, tiles: TileDrawing | None, scale: float
         return max(0.0, (layout.height - tiles.height) / 2)
     if card.timeline is not None:
         return max(0.0, (layout.height - card.timeline.height * scale) / 2)
+    if card.charts:
+        return max(0.0, (layout.height - sum(one.height for one in card.charts) * scale) / 2)
     height = max((one.height * scale + 26 for one in card.panels), default=0.0)
     return max(0.0, (layout.height - height) / 2)

@@ -43,9 +43,11 @@ def manifests(tmp_path: Path) -> str:
 
 @pytest.mark.slow
 def test_variants_are_compared_with_the_baseline(mockkube: Mockkube, manifests: str, tmp_path: Path) -> None:
-    page = tmp_path / "page.html"
+    page, picture = tmp_path / "page.html", tmp_path / "picture.svg"
     changes = ("--change", "zone b gone", "--change", "deployment web x2")
-    answer = mockkube("whatif", manifests, *changes, *QUICK, "-o", "json", "--report", str(page))
+    answer = mockkube(
+        "whatif", manifests, *changes, *QUICK, "-o", "json", "--report", str(page), "--picture", str(picture)
+    )
     assert answer.code == 1  # eight cores do not fit on three nodes
     baseline, zone, more = json.loads(answer.out)["variants"]
     assert baseline["disruptions"] == {}
@@ -60,6 +62,10 @@ def test_variants_are_compared_with_the_baseline(mockkube: Mockkube, manifests: 
     text = page.read_text()
     assert "The cluster does not bear 1 of 2 changes." in text
     assert "zone b gone" in text
+    drawn = picture.read_text()
+    assert "The cluster does not bear 1 of 2 changes." in drawn
+    assert drawn.index("deployment web x2:") < drawn.index("zone b gone:")
+    assert f"mockkube whatif {manifests} --change" in drawn
     again = mockkube("whatif", manifests, *changes, *QUICK, "-o", "json")
     assert again.out == answer.out
 
