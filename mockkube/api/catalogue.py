@@ -35,6 +35,8 @@ class Subresource:
     verbs: tuple[str, ...]
     # Group and version of the body's kind, if not those of the resource.
     group_version: str = ""
+    # Gate without which the subresource is not served; empty for most.
+    gate: str = ""
 
 
 STATUS: Final = Subresource("status", "", _WRITE_VERBS)

@@ -182,7 +182,13 @@ def _row(kind: Kind, location: str) -> dict[str, Any]:
     # Only values that differ from the defaults are written, which keeps the index small and its diffs readable.
     defaults = {one.name: one.default for one in fields(KindInfo)}
     row = {name: value for name, value in asdict(kind).items() if name in defaults and value != defaults[name]}
+    if "subresources" in row:
+        row["subresources"] = [_without_empty_gate(one) for one in row["subresources"]]
     return {**row, "record": location, **({"converts": True} if kind.conversions else {})}
+
+
+def _without_empty_gate(subresource: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in subresource.items() if value or name != "gate"}
 
 
 if __name__ == "__main__":

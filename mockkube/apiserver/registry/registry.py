@@ -1,13 +1,13 @@
 """Registry of all resources that an API server serves, by group, version and plural."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import lru_cache
 from typing import Any, Final
 
 from mockkube_storage.store import Store
 
-from mockkube.api.catalogue import KINDS, KindInfo, load_kind
+from mockkube.api.catalogue import KINDS, KindInfo, Subresource, load_kind
 from mockkube.api.decoding.codec import Codec
 from mockkube.api.errors import Timeout
 from mockkube.api.json_objects import ReadOnlyObject
@@ -65,6 +65,20 @@ def _request_timeout() -> Timeout:
     return Timeout("Timeout: request did not complete within requested timeout - context deadline exceeded")
 
 
+def _without_disabled_subresources(kinds: Sequence[KindInfo], capabilities: Capabilities) -> list[KindInfo]:
+    """Return the kinds without subresources whose gate is off: they answer 404, and discovery lists none of them."""
+
+    def is_enabled(subresource: Subresource) -> bool:
+        return not subresource.gate or capabilities.enabled(subresource.gate)
+
+    return [
+        kind
+        if all(map(is_enabled, kind.subresources))
+        else replace(kind, subresources=tuple(filter(is_enabled, kind.subresources)))
+        for kind in kinds
+    ]
+
+
 class Registry:
     """Resources of one API server, and what they share.
 
@@ -87,7 +101,7 @@ class Registry:
         hot_loops: HotLoops | None = None,
     ) -> None:
         self.schema = schema
-        self.kind_set = kind_set
+        self.kind_set = kind_set = replace(kind_set, kinds=_without_disabled_subresources(kind_set.kinds, capabilities))
         self._runtime_config = runtime_config
         codec = _get_codec(schema)
         is_real_time = isinstance(clock, RealClock)

@@ -25,6 +25,7 @@ from mockkube.shell.containers.container_start import ContainerStart
 # Time after which a container that could not be configured is tried again (upstream: backOffPeriod of pod workers).
 _CONFIG_RETRY: Final = timedelta(seconds=10)
 _SHORT_MESSAGES: Final = ("Container created", "Container started")
+_ALLOCATED_FIELDS: Final = ("resources", "allocatedResources")
 _RESTARTING_MESSAGE: Final = "The container is removed because RestartAllContainers in place"
 
 
@@ -49,6 +50,8 @@ class ContainerSyncInput:
     prober: PodProber = field(default_factory=PodProber)
     images: ImagePuller = field(default_factory=ImagePuller)
     hooks: HookRunner = field(default_factory=HookRunner)
+    # Whether statuses show allocated resources.
+    reports_resources: bool = True
 
 
 def is_sidecar(container: ReadOnlyObject) -> bool:
@@ -151,7 +154,7 @@ def _finish_start(
         "restartCount": restarts,
         "started": "startupProbe" not in container,
     }
-    status |= _allocated_resources(container)
+    status = _show_allocated_resources(container, status, sync_input)
     if hook is not None and hook.error:
         return _kill_after_failed_hook(container, status, hook, sync_input)
     # A container that exits after zero seconds terminates in the sync that starts it.
@@ -198,13 +201,14 @@ def _advance_running(
     find_exit: FindExit,
 ) -> ContainerProgress:
     # Resources that need a restart are compared first: the restarted container gets all new resources together.
-    if sync_input.applies_resources and _needs_restart_to_resize(container, status):
+    resizes = sync_input.applies_resources and sync_input.reports_resources
+    if resizes and _needs_restart_to_resize(container, status):
         return _restart_for_resize(container, status, sync_input, find_exit)
     probes = _probe(container, status, since, sync_input) if has_probes(container) else NO_PROBES
     is_ready = sync_input.behavior.is_ready(container["name"]) and probes.ready
     shown = {**status, "ready": is_ready, "started": probes.started}
     if sync_input.applies_resources:
-        shown |= _allocated_resources(container)
+        shown = _show_allocated_resources(container, shown, sync_input)
     end = find_exit(status["restartCount"], since)
     due = None if end is None else since + timedelta(seconds=end.after_seconds)
     # Whatever comes first: a failed probe, or the end of its command.
@@ -268,15 +272,17 @@ def _restart_for_resize(
     return replace(progress, notes=(note, *progress.notes))
 
 
-def _allocated_resources(container: ReadOnlyObject) -> Object:
-    """Return the status fields that show a container's allocated resources."""
+def _show_allocated_resources(container: ReadOnlyObject, status: Object, sync_input: ContainerSyncInput) -> Object:
+    """Return the status with the container's allocated resources; without them if the kubelet does not report any."""
+    if not sync_input.reports_resources:
+        return {name: value for name, value in status.items() if name not in _ALLOCATED_FIELDS}
     resources = container.get("resources") or {}
     if not resources:
-        return {}
-    given: Object = {"resources": resources}
+        return status
+    shown = {**status, "resources": resources}
     if requests := resources.get("requests"):
-        given["allocatedResources"] = requests
-    return given
+        shown["allocatedResources"] = requests
+    return shown
 
 
 def terminated_status(status: ReadOnlyObject, exit_code: int, at: datetime, message: str = "") -> Object:

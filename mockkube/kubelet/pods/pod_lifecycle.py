@@ -62,6 +62,7 @@ def sync_pod(pod: ReadOnlyObject, sync_input: PodSyncInput, now: datetime) -> Sy
         sync_input.prober,
         sync_input.images,
         sync_input.hooks,
+        reports_resources=sync_input.rules.container_resources_status,
     )
     return _sync_containers(pod, sync_input, containers, deadline)
 

@@ -44,6 +44,8 @@ class PodStatusRules:
 
     sandbox_condition: bool = True
     observed_generation: bool = True
+    # Whether the status shows the allocated resources of containers.
+    container_resources_status: bool = True
     # Whether the status shows pod-level allocated resources.
     pod_resources_status: bool = True
     # Whether pod-level resources of the spec count.
@@ -56,6 +58,7 @@ class PodStatusRules:
         return cls(
             sandbox_condition=caps.enabled("PodReadyToStartContainersCondition"),
             observed_generation=caps.enabled("PodObservedGenerationTracking"),
+            container_resources_status=caps.enabled("InPlacePodVerticalScaling"),
             pod_resources_status=caps.enabled("InPlacePodLevelResourcesVerticalScaling"),
             pod_level_resources=caps.enabled("PodLevelResources"),
             restart_rules=RestartRules.from_capabilities(caps),

@@ -198,7 +198,7 @@ class PodSyncer:
     ) -> SyncResult:
         """Sync an admitted pod, after a resize if there is one."""
         notes: tuple[KubeletEvent, ...] = ()
-        if resize.has_resize(pod) and not pod["metadata"].get("deletionTimestamp"):
+        if self._rules.resize.is_enabled and resize.has_resize(pod) and not pod["metadata"].get("deletionTimestamp"):
             sync_input, notes = self._resize(pod, node, state, sync_input)
         what = sync_pod(pod, sync_input, now)
         self._record_image(pod, {note.container for note in what.events if note.reason == "Started"}, state)
@@ -209,8 +209,6 @@ class PodSyncer:
     ) -> tuple[PodSyncInput, tuple[KubeletEvent, ...]]:
         """Resize a pod if the node has room; else defer it and return the event."""
         rules, uid = self._rules, pod["metadata"]["uid"]
-        if not rules.resize.is_enabled:
-            return replace(sync_input, applies_resources=False), ()
         pending = resize.find_infeasible(pod, node, rules.admission) if rules.resize.has_infeasible else None
         if pending is None:
             decision = admit_pod(pod, node, state.other_pods(uid), rules.admission)

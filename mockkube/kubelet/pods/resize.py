@@ -56,6 +56,9 @@ class PendingResize:
 def has_resize(pod: ReadOnlyObject) -> bool:
     """Return whether the spec of a running container differs from its allocated resources."""
     given = {one["name"]: one for one in _running_statuses(pod)}
+    # A kubelet without the feature reported none, so there is nothing to compare with.
+    if not any("resources" in one for one in (pod.get("status") or {}, *given.values())):
+        return False
     return any(
         (given[one["name"]].get("resources") or {}) != (one.get("resources") or {})
         # Containers that do not run yet start with the resources of the spec, which is no resize.

@@ -1,6 +1,10 @@
 """Resizing pods in place."""
 
+import pytest
+
+from mockkube.api.errors import Invalid, NotFound
 from mockkube.client.protocol import Key
+from mockkube.features.components import API_SERVER
 from mockkube.features.versions import Version
 
 
@@ -64,3 +68,26 @@ async def test_a_resource_that_is_only_changed_by_a_restart_restarts_the_contain
     pod = await resize(world, "2")
     assert pod["status"]["containerStatuses"][0]["restartCount"] == 1
     assert "Killing" in await world.reasons("p")
+
+
+async def test_a_kubelet_without_the_feature_reports_no_resources_so_a_resize_is_refused(begin):
+    world = await begin(version=Version(1, 34))
+    await world.lab.change_component("kubelet", gates={"InPlacePodVerticalScaling": False})
+    await world.pod("p", "node-1", containers=main("1"))
+    assert "resources" not in (await world.status("p"))["containerStatuses"][0]
+    with pytest.raises(Invalid, match="Pod running on node without support for resize"):
+        await resize(world, "2")
+    await world.lab.change_component("kubelet", gates={"InPlacePodVerticalScaling": True})
+    await world.lab.settle()
+    assert (await world.status("p"))["containerStatuses"][0]["resources"] == {"requests": {"cpu": "1"}}
+    assert not any(reason.startswith("Resize") for reason in await world.reasons("p"))
+    pod = await resize(world, "2")
+    assert pod["status"]["containerStatuses"][0]["resources"] == {"requests": {"cpu": "2"}}
+
+
+async def test_without_the_feature_the_api_server_has_no_resize(begin):
+    world = await begin(version=Version(1, 34))
+    await world.lab.change_component(API_SERVER, gates={"InPlacePodVerticalScaling": False})
+    await world.pod("p", "node-1", containers=main("1"))
+    with pytest.raises(NotFound, match="the server could not find the requested resource"):
+        await resize(world, "2")

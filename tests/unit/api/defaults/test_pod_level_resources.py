@@ -1,6 +1,10 @@
 import pytest
 
-from mockkube.api.kinds.core.pod.defaults import aggregate_container_resources, default_pod_level_resources
+from mockkube.api.kinds.core.pod.defaults import (
+    aggregate_container_resources,
+    default_pod_level_resources,
+    default_pod_level_resources_after_admission,
+)
 
 
 def containers(*resources):
@@ -77,3 +81,55 @@ def test_a_pod_needs_what_runs_at_once(running, starting, total):
         ],
     }
     assert str(aggregate_container_resources(spec, "requests")["cpu"]) == total
+
+
+LIMITED = {"requests": {"cpu": "1", "memory": "100Mi"}, "limits": {"cpu": "2", "memory": "200Mi"}}
+
+
+# upstream 1.37: test/integration/pods/pods_test.go, with PodLevelResourcesFixDefaulting
+@pytest.mark.parametrize(
+    ("of_pod", "of_containers", "expected"),
+    [
+        pytest.param({}, [LIMITED], {}, id="no pod-level resources"),
+        pytest.param(
+            {"requests": {"cpu": "2"}, "limits": {"cpu": "2"}},
+            [LIMITED],
+            {"requests": {"cpu": "2", "memory": "100Mi"}, "limits": {"cpu": "2", "memory": "200Mi"}},
+            id="memory at container level only",
+        ),
+        pytest.param(
+            {"requests": {"cpu": "3"}},
+            [{"limits": {"cpu": "2"}}],
+            {"requests": {"cpu": "3"}, "limits": {"cpu": "3"}},
+            id="a limit is never below the request",
+        ),
+        pytest.param(
+            {"requests": {"cpu": "3"}},
+            [{"limits": {"cpu": "2"}}, {"limits": {"cpu": "2"}}],
+            {"requests": {"cpu": "3"}, "limits": {"cpu": "4"}},
+            id="limits of containers add up",
+        ),
+        pytest.param(
+            {"requests": {"cpu": "3"}},
+            [{"limits": {"cpu": "2"}}, {}],
+            {"requests": {"cpu": "3"}},
+            id="a container without a limit",
+        ),
+        pytest.param(
+            {"requests": {"cpu": "1"}},
+            [{"requests": {"memory": "100Mi"}}],
+            {"requests": {"cpu": "1", "memory": "100Mi"}},
+            id="memory is requested by a container",
+        ),
+        pytest.param(
+            {"limits": {"cpu": "2"}},
+            [{}],
+            {"requests": {"cpu": "2"}, "limits": {"cpu": "2"}},
+            id="a limit is requested",
+        ),
+    ],
+)
+def test_resources_of_the_pod_after_admission(of_pod, of_containers, expected):
+    spec = {"resources": of_pod, "containers": containers(*of_containers)}
+    default_pod_level_resources_after_admission(spec)
+    assert spec["resources"] == expected

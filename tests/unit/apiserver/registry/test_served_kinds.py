@@ -3,6 +3,7 @@
 import pytest
 from mockkube_storage.engines.memory import MemoryStore
 
+from mockkube.api.catalogue import KindInfo
 from mockkube.api.schema import Schema
 from mockkube.apiserver.admission.chain import AdmissionChain
 from mockkube.apiserver.registry.registry import Registry
@@ -22,8 +23,8 @@ GATED = {
 }
 
 
-def list_served(*gates: str) -> set[str]:
-    """Return the plurals that a server with these gates serves when every API version is enabled."""
+def find_served(*gates: str) -> dict[str, KindInfo]:
+    """Return the kinds by plural that a server with these gates serves when every API version is enabled."""
     version, random = Version(1, 36), Random.from_seed(1, "registry")
     registry = Registry(
         store=MemoryStore(),
@@ -35,15 +36,22 @@ def list_served(*gates: str) -> set[str]:
         service_ip_allocator=ServiceIpAllocator(random=random),
         runtime_config=RuntimeConfig({"api/all": True}),
     )
-    return {kind.plural for kind, _ in registry.served_kinds()}
+    return {kind.plural: kind for kind, _ in registry.served_kinds()}
 
 
 def test_api_versions_do_not_enable_gated_kinds() -> None:
-    served = list_served()
+    served = find_served()
     assert "leasecandidates" in served
-    assert not served & GATED.keys()
+    assert not served.keys() & GATED.keys()
 
 
 @pytest.mark.parametrize("gate", sorted(set(GATED.values())))
 def test_a_gate_enables_its_kinds(gate: str) -> None:
-    assert list_served(gate) & GATED.keys() == {plural for plural, by in GATED.items() if by == gate}
+    assert find_served(gate).keys() & GATED.keys() == {plural for plural, by in GATED.items() if by == gate}
+
+
+def test_a_gate_enables_its_subresource() -> None:
+    assert find_served("InPlacePodVerticalScaling")["pods"].subresource("resize") is not None
+    without = find_served()["pods"]
+    assert without.subresource("resize") is None
+    assert without.subresource("status") is not None

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.api.kinds.core.pod.containers.container_lists import all_containers
 from mockkube.api.kinds.core.pod.containers.defaults import default_container
 from mockkube.api.kinds.core.pod.volumes.defaults import default_volume
 from mockkube.api.quantities.quantity import Quantity, parse
@@ -28,6 +29,17 @@ def default_pod_level_resources(spec: Object) -> None:
         _default_pod_level_requests(resources, spec)
 
 
+def default_pod_level_resources_after_admission(spec: Object) -> None:
+    """Default huge page limits, requests and limits of pods with pod-level resources, with all containers known."""
+    # upstream 1.37: pkg/api/pod/util.go, DefaultPodLevelResources
+    resources = spec.get("resources")
+    if not resources or not (resources.get("limits") or resources.get("requests")):
+        return
+    _default_huge_page_limits(resources, spec)
+    _default_pod_level_requests(resources, spec)
+    _default_pod_level_limits(resources, spec)
+
+
 def _default_huge_page_limits(resources: Object, spec: ReadOnlyObject) -> None:
     requested = resources.get("requests", {})
     limits = {
@@ -42,7 +54,9 @@ def _default_huge_page_limits(resources: Object, spec: ReadOnlyObject) -> None:
 def _default_pod_level_requests(resources: Object, spec: ReadOnlyObject) -> None:
     """Default requests to the containers' sum, or to the limit if no container has a request."""
     requests = {
-        name: limit for name, limit in resources["limits"].items() if _is_compute_resource(name) or _is_huge_page(name)
+        name: limit
+        for name, limit in resources.get("limits", {}).items()
+        if _is_compute_resource(name) or _is_huge_page(name)
     }
     for name, amount in aggregate_container_resources(spec, "requests").items():
         if _is_compute_resource(name):
@@ -50,6 +64,21 @@ def _default_pod_level_requests(resources: Object, spec: ReadOnlyObject) -> None
     requests |= resources.get("requests", {})
     if requests:
         resources["requests"] = requests
+
+
+def _default_pod_level_limits(resources: Object, spec: ReadOnlyObject) -> None:
+    """Default limits to the containers' sum if each has one, and at least to the request."""
+    requests, limits = resources.get("requests", {}), resources.get("limits", {})
+    containers = list(all_containers(spec))
+    totals = aggregate_container_resources(spec, "limits")
+    missing = {
+        name: max(totals[name], parse(amount)).text
+        for name, amount in requests.items()
+        if (_is_compute_resource(name) or _is_huge_page(name)) and name not in limits and name in totals
+        if all(name in one.get("resources", {}).get("limits", {}) for one in containers)
+    }
+    if missing:
+        resources["limits"] = limits | missing
 
 
 def aggregate_container_resources(spec: ReadOnlyObject, which: str) -> ResourceAmounts:

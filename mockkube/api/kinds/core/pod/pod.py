@@ -17,7 +17,7 @@ from mockkube.api.kinds.core.pod.containers.profiles import (
     to_app_armor_field,
     validate_app_armor_profile,
 )
-from mockkube.api.kinds.core.pod.defaults import default_pod
+from mockkube.api.kinds.core.pod.defaults import default_pod, default_pod_level_resources_after_admission
 from mockkube.api.kinds.core.pod.disabled_fields import drop_disabled_pod_fields
 from mockkube.api.kinds.core.pod.disabled_status_fields import drop_disabled_pod_status
 from mockkube.api.kinds.core.pod.options import (
@@ -41,7 +41,17 @@ from mockkube.api.times import render_time
 from mockkube.api.validation.addresses import get_ip_warnings
 from mockkube.api.validation.extensions import NO_EXTENSIONS, ValidationExtensions
 from mockkube.api.validation.status_metadata import reset_metadata_for_status, restore_fields
+from mockkube.features.versions import Version
 
+_FIX_DEFAULTING: Final = "PodLevelResourcesFixDefaulting"
+_QOS_CLASS_LAST_SINCE: Final = Version(1, 37)
+# Fields of the status that clients leave out if they do not know them.
+_CLAIM_STATUSES: Final = (
+    "resourceClaimStatuses",
+    "extendedResourceClaimStatus",
+    "nodeAllocatableResourceClaimStatuses",
+)
+_CLAIM_STATUSES_KEPT_SINCE: Final = Version(1, 37)
 _HOSTNAME_WARNING = "metadata.name: this is used in the Pod's hostname, which can result in surprising behavior"
 
 
@@ -67,14 +77,18 @@ class PodStrategy(Strategy):
         """Set phase, QoS class and conditions; drop fields of disabled gates; merge label keys."""
         spec = obj["spec"]
         obj["metadata"]["generation"] = 1
-        # The class is fixed at creation: the kubelet sets up cgroups by it.
-        quality = obj.get("status", {}).get("qosClass") or compute_pod_qos(spec, context.caps)
-        obj["status"] = {"phase": "Pending", "qosClass": quality}
+        # The class is fixed at creation: the kubelet sets up cgroups by it. 1.37 computes it from what is stored.
+        early_class = obj.get("status", {}).get("qosClass") or compute_pod_qos(spec, context.caps)
         drop_disabled_pod_fields(spec, None, context.caps)
-        if "schedulingGates" in spec:
-            obj["status"]["conditions"] = [_scheduling_gated_condition(context)]
         _merge_label_keys(spec, obj["metadata"].get("labels", {}), context)
         _copy_app_armor_annotations(obj)
+        if context.caps.enabled(_FIX_DEFAULTING):
+            default_pod_level_resources_after_admission(spec)
+        is_computed_last = context.caps.version >= _QOS_CLASS_LAST_SINCE
+        quality = compute_pod_qos(spec, context.caps) if is_computed_last else early_class
+        obj["status"] = {"phase": "Pending", "qosClass": quality}
+        if "schedulingGates" in spec:
+            obj["status"]["conditions"] = [_scheduling_gated_condition(context)]
 
     def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Restore everything that the written subresource must not change."""
@@ -88,6 +102,12 @@ class PodStrategy(Strategy):
                 _prepare_ephemeral_containers_update(new, old)
             case "resize":
                 _prepare_resize(new, old, context)
+        if context.caps.enabled(_FIX_DEFAULTING):
+            # Clients that do not know pod-level resources leave them out.
+            if "resources" in old["spec"]:
+                new["spec"].setdefault("resources", old["spec"]["resources"])
+            if context.subresource == "resize":
+                _default_resized_resources(new["spec"])
         if "status" in old:
             new["status"] = old["status"]
         drop_disabled_pod_fields(new["spec"], old["spec"], context.caps)
@@ -227,6 +247,10 @@ def _prepare_status_update(new: Object, old: ReadOnlyObject, context: StrategyCo
     new["metadata"].pop("deletionTimestamp", None)
     restore_fields(new["metadata"], old["metadata"], "ownerReferences")
     status, before = new.setdefault("status", {}), old.get("status", {})
+    if context.caps.version >= _CLAIM_STATUSES_KEPT_SINCE:
+        for name in _CLAIM_STATUSES:
+            if name in before:
+                status.setdefault(name, before[name])
     if not status.get("qosClass") and "qosClass" in before:
         status["qosClass"] = before["qosClass"]
     _keep_observed_generations(status, before)
@@ -273,6 +297,13 @@ def _prepare_resize(new: Object, old: ReadOnlyObject, context: StrategyContext) 
     reset_metadata_for_status(new, old)
 
 
+def _default_resized_resources(spec: Object) -> None:
+    if "resources" in spec:
+        # The stored pod may share them.
+        spec["resources"] = {kind: dict(amounts) for kind, amounts in spec["resources"].items()}
+        default_pod_level_resources_after_admission(spec)
+
+
 def _merge_resources(new: list[Any], old: list[Any]) -> list[Any]:
     if [container.get("name") for container in new] != [container.get("name") for container in old]:
         return new
@@ -297,7 +328,7 @@ KIND: Final = Kind(
         Subresource("log", "Pod", ("get",)),
         Subresource("portforward", "PodPortForwardOptions", ("create", "get")),
         Subresource("proxy", "PodProxyOptions", ("create", "delete", "get", "patch", "update")),
-        Subresource("resize", "Pod", ("get", "patch", "update")),
+        Subresource("resize", "Pod", ("get", "patch", "update"), gate="InPlacePodVerticalScaling"),
         STATUS,
     ),
     pod_spec=("spec",),

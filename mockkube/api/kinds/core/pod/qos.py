@@ -15,7 +15,7 @@ _QOS_RESOURCES: Final = ("cpu", "memory")
 def compute_pod_qos(spec: ReadOnlyObject, caps: Capabilities) -> str:
     """Return the QoS class: Guaranteed, Burstable or BestEffort."""
     # Pod-level resources replace those of the containers altogether.
-    if "resources" in spec and caps.enabled("PodLevelResources"):
+    if _uses_pod_level_resources(spec, caps):
         holders = [spec["resources"]]
         guaranteed = "limits" not in holders[0] or _limits_all_resources(holders[0])
     else:
@@ -27,6 +27,16 @@ def compute_pod_qos(spec: ReadOnlyObject, caps: Capabilities) -> str:
     if not requests and not limits:
         return "BestEffort"
     return "Guaranteed" if guaranteed and requests == limits else "Burstable"
+
+
+def _uses_pod_level_resources(spec: ReadOnlyObject, caps: Capabilities) -> bool:
+    """Return whether the resources of the pod count; with the second gate (1.37), empty ones do not."""
+    if "resources" not in spec or not caps.enabled("PodLevelResources"):
+        return False
+    resources = spec["resources"]
+    return bool(
+        resources.get("requests") or resources.get("limits") or not caps.enabled("PodLevelResourcesFixKubeletQOSClass")
+    )
 
 
 def _limits_all_resources(resources: ReadOnlyObject) -> bool:

@@ -9,6 +9,7 @@ from mockkube.api.kinds.core.pod.pod import PodStrategy
 from mockkube.api.strategy import StrategyContext
 from mockkube.api.validation.extensions import OperatorRule, ValidationExtensions, reject_toleration_operator
 from mockkube.features.capabilities import Capabilities
+from mockkube.features.versions import Version
 
 GATES = frozenset(
     (
@@ -205,3 +206,48 @@ def test_a_proposal_may_add_operators():
     assert pods.validate(obj, StrategyContext(Capabilities(gates=frozenset({"G"})), NOW)) == []
     assert pods.validate(obj, JUDGE) != []
     assert pods.validate_update(obj, obj, JUDGE) == []
+
+
+NEWEST = Capabilities(
+    Version(1, 37),
+    GATES | {"PodLevelResourcesFixDefaulting", "PodLevelResourcesFixKubeletQOSClass"},
+)
+
+
+def test_the_quality_of_service_follows_from_what_is_stored_since_1_37():
+    obj = pod(resources={"limits": {"cpu": "1", "memory": "1Gi"}}, status={"qosClass": "BestEffort"})
+    PODS.prepare_for_create(obj, StrategyContext(NEWEST, NOW))
+    assert obj["spec"]["resources"]["requests"] == {"cpu": "1", "memory": "1Gi"}
+    assert obj["status"]["qosClass"] == "Guaranteed"
+
+
+@pytest.mark.parametrize(("caps", "quality"), [(JUDGE.caps, "BestEffort"), (NEWEST, "Burstable")])
+def test_empty_resources_of_the_pod_hide_those_of_containers_until_1_37(caps, quality):
+    obj = pod(resources={}, containers=[{**CONTAINER, "resources": {"requests": {"cpu": "1"}}}])
+    PODS.prepare_for_create(obj, StrategyContext(caps, NOW))
+    assert obj["status"]["qosClass"] == quality
+
+
+@pytest.mark.parametrize("subresource", ["", "resize"])
+def test_a_client_that_does_not_know_resources_of_the_pod_keeps_them(subresource):
+    old = pod(resources={"requests": {"cpu": "1"}})
+    before, new = deepcopy(old), pod()
+    PODS.prepare_for_update(new, old, StrategyContext(NEWEST, NOW, subresource))
+    assert (new["spec"]["resources"], old) == (old["spec"]["resources"], before)
+
+
+def test_a_resize_completes_the_resources_of_the_pod():
+    limited = {**CONTAINER, "resources": {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}}
+    old = pod(resources={"requests": {"cpu": "1"}}, containers=[limited])
+    before, new = deepcopy(old), deepcopy(old)
+    PODS.prepare_for_update(new, old, StrategyContext(NEWEST, NOW, "resize"))
+    assert new["spec"]["resources"] == {"requests": {"cpu": "1"}, "limits": {"cpu": "2"}}
+    assert old == before
+
+
+def test_claims_in_the_status_stay_if_a_client_leaves_them_out_since_1_37():
+    claims = {"resourceClaimStatuses": [{"name": "gpu", "resourceClaimName": "p-gpu"}]}
+    old = pod(status=claims, resourceClaims=[{"name": "gpu"}])
+    new = deepcopy(old) | {"status": {"phase": "Running"}}
+    PODS.prepare_for_update(new, old, StrategyContext(NEWEST, NOW, "status"))
+    assert new["status"]["resourceClaimStatuses"] == claims["resourceClaimStatuses"]
