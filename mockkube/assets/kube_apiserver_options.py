@@ -12,7 +12,7 @@ from mockkube.api.catalogue import KINDS
 from mockkube.apiserver.admission.catalogue import list_plugins_besides
 from mockkube.apiserver.authorization.authorizer import ALWAYS_ALLOW
 from mockkube.apiserver.identity.user import User
-from mockkube.apiserver.registry.runtime_config import RuntimeConfig, normalize_keys, validate_keys
+from mockkube.apiserver.registry.runtime_config import RuntimeConfig, make_runtime_config, normalize_keys, validate_keys
 from mockkube.apiserver.registry.service_ip_allocator import NODE_PORTS, SERVICE_CIDR
 from mockkube.assets.command_line import (
     CommandLineError,
@@ -146,8 +146,7 @@ class KubeApiserverOptions:
     def runtime_config(self) -> RuntimeConfig:
         """APIs that are served; OptionsError if a value is invalid."""
         try:
-            known = {(kind.group, version) for kind in KINDS for version in kind.versions}
-            return RuntimeConfig.parse(self.runtime_settings, known)
+            return make_runtime_config(self.values["runtime-config"] or {})
         except ValueError as error:
             raise OptionsError(str(error)) from None
 

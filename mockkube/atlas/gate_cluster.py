@@ -14,7 +14,7 @@ from mockkube.atlas.gate_readers import COMPONENTS
 from mockkube.atlas.gate_trial import GateTrial
 from mockkube.client.protocol import Key
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
-from mockkube.cluster.configuration.values import ComponentConfiguration
+from mockkube.cluster.configuration.values import ComponentConfiguration, format_runtime_config
 from mockkube.cluster.simulated_cluster import SimulatedCluster, SimulatedClusterConfig
 from mockkube.explore.observation.operator_requests import OperatorRequests, OperatorWorld
 from mockkube.explore.plans import actions
@@ -34,7 +34,11 @@ class GateCluster:
         self._on = frozenset(on)
         components = {name: ComponentConfiguration(None, trial.gates_of(name, on)) for name in COMPONENTS}
         configuration = ClusterConfiguration(
-            version=trial.version, nodes=len(trial.workload.nodes), skew_policy="ignore", components=components
+            version=trial.version,
+            nodes=len(trial.workload.nodes),
+            skew_policy="ignore",
+            components=components,
+            runtime_config=format_runtime_config(trial.workload.runtime_config),
         )
         self.cluster = SimulatedCluster(SimulatedClusterConfig(configuration))
         self._world = OperatorWorld(self.cluster, RunContext({}, Path()), OperatorRequests())

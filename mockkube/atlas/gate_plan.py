@@ -39,6 +39,8 @@ def _make_document(trial: GateTrial) -> dict[str, Any]:
         "workload": [dict(one) for one in workload.workload],
         "seconds": workload.seconds,
     }
+    if workload.runtime_config:
+        spec["runtimeConfig"] = dict(workload.runtime_config)
     if setup := [*_set_other_components(trial), *(dict(one) for one in workload.setup)]:
         spec["setup"] = setup
     if disturbances := list(_make_disturbances(trial)):

@@ -38,6 +38,9 @@ class GateSpec:
     gates: Annotated[Mapping[str, bool], "other gates, of every component"] = field(default_factory=dict)
     together: Annotated[tuple[str, ...], "gates that are flipped together with it"] = ()
     nodes: Annotated[tuple[NodeEntry, ...], "the nodes"] = (NodeEntry(),)
+    runtime_config: Annotated[Mapping[str, bool], "API versions to serve or not, like api/alpha"] = field(
+        default_factory=dict
+    )
     setup: Annotated[tuple[Tree, ...], "steps of the scenario language before the workload is created"] = ()
     do: Annotated[tuple[Tree, ...], "steps of the scenario language that use the feature"] = ()
     seconds: Annotated[Seconds, "pause after the workload was created, and after the steps"] = _PAUSE
@@ -82,6 +85,7 @@ class GateWorkload:
     gates: Mapping[str, bool]
     together: tuple[str, ...]
     nodes: tuple[NodeEntry, ...]
+    runtime_config: Mapping[str, bool]
     setup: tuple[Action, ...]
     actions: tuple[Action, ...]
     seconds: int
@@ -109,6 +113,7 @@ def load_workload(path: Path) -> GateWorkload:
         gates=dict(spec.gates),
         together=spec.together,
         nodes=spec.nodes,
+        runtime_config=dict(spec.runtime_config),
         setup=tuple(_plain(one) for one in spec.setup),
         actions=tuple(_plain(one) for one in spec.do),
         seconds=int(spec.seconds),

@@ -54,6 +54,7 @@ def _render_scenario(plan: RolloutPlan, invariant: str, text: str, runner: PathR
     ]
     cluster = {"version": str(plan.version), "nodes": len(plan.nodes), "skewPolicy": "ignore"}
     trains = {"releaseTrains": [_train_to_yaml(one) for one in plan.trains]} if plan.trains is not None else {}
+    served = {key: text == "true" for key, text in plan.runtime_config.items()}
     file = {
         "apiVersion": "mockkube.dev/v1alpha1",
         "kind": "Scenario",
@@ -63,7 +64,7 @@ def _render_scenario(plan: RolloutPlan, invariant: str, text: str, runner: PathR
         "observed": text,
         "outcome": "false",
         "spec": {
-            "cluster": {**cluster, **trains},
+            "cluster": {**cluster, **trains, **({"runtimeConfig": served} if served else {})},
             "seeds": [plan.seed],
             "settling": "when-told",
             "vars": recorder.manifests,

@@ -122,7 +122,9 @@ class PathRunner:
         self._chooser = HotLoopChooser(plan.creations_max)
         # Orders may pass through versions that the skew policy does not support; the report says so, the cluster plays
         # them.
-        configuration = ClusterConfiguration(version=plan.version, nodes=len(plan.nodes), skew_policy="ignore")
+        configuration = ClusterConfiguration(
+            version=plan.version, nodes=len(plan.nodes), skew_policy="ignore", runtime_config=plan.runtime_config
+        )
         if plan.trains is not None:
             configuration = replace(configuration, release_trains=plan.trains)
         self.cluster = SimulatedCluster(SimulatedClusterConfig(configuration, seed=plan.seed))

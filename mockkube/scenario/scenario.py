@@ -40,6 +40,9 @@ class ClusterSetup:
     release_trains: Annotated[tuple[Any, ...], "what if a gate took another train: {gate, stages}"] = ()
     enable_admission_plugins: Annotated[tuple[str, ...], "plugins beside those that are on by default"] = ()
     disable_admission_plugins: Annotated[tuple[str, ...], "plugins to leave out"] = ()
+    runtime_config: Annotated[Mapping[str, bool], "API versions to serve or not, like api/alpha"] = field(
+        default_factory=dict
+    )
 
 
 @dataclass(frozen=True, slots=True)

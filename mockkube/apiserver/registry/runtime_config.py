@@ -8,7 +8,7 @@ from typing import Final, Self
 
 from mockkube_cel.golang.strconv import BOOLEANS
 
-from mockkube.api.catalogue import is_stable_version
+from mockkube.api.catalogue import KINDS, is_stable_version
 from mockkube.lazy_dataclasses import dataclass
 
 _LEVELS: Final = (
@@ -53,6 +53,13 @@ class RuntimeConfig:
                 if key in self.settings:
                     return self.settings[key]
         return is_stable_version(version)
+
+
+def make_runtime_config(texts: Mapping[str, str]) -> RuntimeConfig:
+    """Return the configuration with these values; ValueError with upstream's text if one is invalid."""
+    texts = normalize_keys(texts)
+    validate_keys(texts, frozenset(kind.group for kind in KINDS))
+    return RuntimeConfig.parse(texts, {(kind.group, version) for kind in KINDS for version in kind.versions})
 
 
 def validate_keys(texts: Mapping[str, str], known_groups: frozenset[str]) -> None:

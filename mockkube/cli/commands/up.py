@@ -73,6 +73,9 @@ def _flag_option(names: str, *, text: str) -> Decorator:
 )
 @_value_option("--enable-admission-plugins", multiple=True, metavar="NAMES", text="Plugins to add to the default ones.")
 @_value_option("--disable-admission-plugins", multiple=True, metavar="NAMES", text="Default plugins to leave out.")
+@_value_option(
+    "--runtime-config", multiple=True, metavar="VERSIONS", text="API versions to serve, like api/alpha=true."
+)
 @_value_option("--scheduler-config", metavar="FILE", text="A KubeSchedulerConfiguration for the scheduler.")
 @_value_option(
     "--controllers", multiple=True, metavar="NAMES", text="Which controllers run, like '*,-daemonset'. ['*']"

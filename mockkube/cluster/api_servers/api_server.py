@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
     from mockkube.apiserver.post_start_hooks.kubernetes_endpoints import FindServers
     from mockkube.apiserver.registry.registry import Registry
+    from mockkube.apiserver.registry.runtime_config import RuntimeConfig
     from mockkube.apiserver.server import ApiServer, ApiServerOptions
     from mockkube.cluster.replication.process_leases import ProcessLeases
 
@@ -115,6 +116,7 @@ def make_options(dependencies: ApiServerDependencies) -> "ApiServerOptions":
         trains=dependencies.settings.trains,
         enable_admission=enable,
         disable_admission=disable,
+        runtime_config=_make_runtime_config(configuration),
         certificate_authority="" if certificates is None else certificates.authority.read_text(),
         front_proxy=front_proxy,
         request_header=request_header,
@@ -130,6 +132,15 @@ def make_options(dependencies: ApiServerDependencies) -> "ApiServerOptions":
         lease_identity=_make_lease_identity(dependencies),
         tracer=_make_tracer(dependencies),
     )
+
+
+def _make_runtime_config(configuration: ClusterConfiguration) -> "RuntimeConfig":
+    from mockkube.apiserver.registry.runtime_config import make_runtime_config
+
+    try:
+        return make_runtime_config(configuration.runtime_config)
+    except ValueError as error:
+        raise ConfigurationError(f"--runtime-config: {error}") from None
 
 
 def _make_tracer(dependencies: ApiServerDependencies) -> "Tracer | None":

@@ -42,6 +42,7 @@ class StoreTemplates:
             _make_key(dependencies.settings),
             configuration.enable_admission_plugins,
             configuration.disable_admission_plugins,
+            tuple(sorted(configuration.runtime_config.items())),
             configuration.serves_resource_metrics,
             _read_authorities(dependencies.credentials),
         )

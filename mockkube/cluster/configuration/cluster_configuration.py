@@ -42,6 +42,7 @@ from mockkube.cluster.configuration.values import (
     parse_port,
     parse_proposals,
     parse_release_trains,
+    parse_runtime_config,
     parse_scheduler_config,
     parse_skew_policy,
     parse_text,
@@ -106,6 +107,8 @@ class ClusterConfiguration:
     leader_elect: bool | None = None
     enable_admission_plugins: tuple[str, ...] = ()
     disable_admission_plugins: tuple[str, ...] = ()
+    # API versions and resources that are served, as in `--runtime-config` of the real server.
+    runtime_config: Mapping[str, str] = field(default_factory=dict)
     # A KubeSchedulerConfiguration.
     scheduler_config: Mapping[str, Any] | None = None
     # Value of `--controllers`; empty: those that run by default.
@@ -204,6 +207,7 @@ SETTINGS: Final = (
     Setting("leader_elect", parse_bool),
     Setting("enable_admission_plugins", parse_plugins),
     Setting("disable_admission_plugins", parse_plugins),
+    Setting("runtime_config", parse_runtime_config),
     Setting("scheduler_config", parse_scheduler_config),
     Setting("controllers", parse_controllers),
     Setting("controller_manager", parse_controller_flags),
@@ -338,7 +342,7 @@ def _merge_layer(merged: _Layer, layer: _Layer) -> None:
         if name == "components" and lower is not None:
             # A component's version may come from the file and its gates from a flag: fields are merged one by one.
             merged[name] = lower | {key: own.merge_over(lower.get(key, own)) for key, own in value.items()}
-        elif name in ("feature_gates", "controller_manager") and lower is not None:
+        elif name in ("feature_gates", "controller_manager", "runtime_config") and lower is not None:
             merged[name] = lower | value
         elif name == "proposals" and lower is not None:
             merged[name] = tuple(dict.fromkeys((*lower, *value)))

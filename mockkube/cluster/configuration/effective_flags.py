@@ -16,6 +16,7 @@ def make_effective_flags(configuration: ClusterConfiguration, settings: Componen
             "disable-admission-plugins": _format_list(configuration.disable_admission_plugins),
             "disable-http2-serving": _format_bool(configuration.disable_http2_serving),
             "enable-admission-plugins": _format_list(configuration.enable_admission_plugins),
+            "runtime-config": ",".join(f"{key}={on}" for key, on in sorted(configuration.runtime_config.items())),
             **_make_emulation_flags(settings),
         }
     name, _, node = settings.component.partition(".")

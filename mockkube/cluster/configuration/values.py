@@ -308,6 +308,16 @@ def parse_plugins(value: Any) -> tuple[str, ...]:
     return tuple(dict.fromkeys(given))
 
 
+def parse_runtime_config(value: Any) -> dict[str, str]:
+    """Parse the API versions and resources to serve, from `KEY=BOOL,...` or from YAML; the server checks the keys."""
+    return format_runtime_config(dict(_parse_pairs(value, "GROUP/VERSION=true")))
+
+
+def format_runtime_config(settings: Mapping[str, Any]) -> dict[str, str]:
+    """Return the values of `--runtime-config` by key, as in a flag."""
+    return {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in settings.items()}
+
+
 def parse_controllers(value: Any) -> tuple[str, ...]:
     """Parse names of controllers; they are checked where the controllers are known."""
     return tuple(_split_items(value))

@@ -7,8 +7,13 @@ from typing import Any, Final
 
 import orjson
 
+from mockkube.apiserver.registry.runtime_config import make_runtime_config
 from mockkube.cluster.configuration.component_settings import REQUIRED_COMPONENTS, ComponentSettings
-from mockkube.cluster.configuration.values import default_release_trains, parse_version_up_to
+from mockkube.cluster.configuration.values import (
+    default_release_trains,
+    format_runtime_config,
+    parse_version_up_to,
+)
 from mockkube.explore.plans.actions import validate_action
 from mockkube.explore.plans.invariants import INVARIANTS
 from mockkube.explore.plans.plan import (
@@ -100,6 +105,7 @@ class _PlanReader:
             invariants=self._read_invariants(spec),
             version=version,
             trains=trains,
+            runtime_config=self._read_runtime_config(spec),
             setup=self._read_actions(spec.setup, "setup") if spec.setup else (),
             disturbances=self._read_disturbances(spec),
             orders=tuple(self._read_order(entry, components, index) for index, entry in enumerate(spec.orders)),
@@ -114,6 +120,14 @@ class _PlanReader:
             return parse_trains(list(spec.trains), default_release_trains())
         except ValueError as error:
             raise self._locate("trains").error(str(error)) from None
+
+    def _read_runtime_config(self, spec: SpecEntry) -> dict[str, str]:
+        texts = format_runtime_config(spec.runtime_config)
+        try:
+            make_runtime_config(texts)
+        except ValueError as error:
+            raise self._locate("runtimeConfig").error(str(error)) from None
+        return texts
 
     def _read_version(self, text: str, *way: str | int) -> Version:
         try:

@@ -130,6 +130,8 @@ class RolloutPlan:
     version: Version = DEFAULT
     # None: the built-in release trains.
     trains: tuple[ReleaseTrain, ...] | None = None
+    # Values of `--runtime-config`.
+    runtime_config: Mapping[str, str] = field(default_factory=dict)
     setup: tuple[Action, ...] = ()
     disturbances: tuple[Disturbance, ...] = ()
     orders: tuple[WrittenOrder, ...] = ()

@@ -86,6 +86,9 @@ class SpecEntry:
     nodes: Annotated[tuple[NodeEntry, ...], "the nodes"] = (NodeEntry(),)
     version: Annotated[str, "the version of the cluster"] = ""
     trains: Annotated[tuple[Tree, ...], "release trains, as in a cluster's configuration"] = ()
+    runtime_config: Annotated[Mapping[str, bool], "API versions to serve or not, like api/alpha"] = field(
+        default_factory=dict
+    )
     setup: Annotated[tuple[Tree, ...], "steps of the scenario language, before the rollout"] = ()
     disturbances: Annotated[tuple[DisturbanceEntry, ...], "events between the changes (see `do`)"] = ()
     orders: Annotated[tuple[OrderEntry, ...], "orders that documents recommend"] = ()

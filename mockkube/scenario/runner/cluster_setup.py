@@ -46,6 +46,7 @@ def _setup_to_settings(setup: ClusterSetup) -> dict[str, Any]:
         "without": list(setup.without),
         "enable_admission_plugins": list(setup.enable_admission_plugins),
         "disable_admission_plugins": list(setup.disable_admission_plugins),
+        "runtime_config": dict(setup.runtime_config),
         **({"release_trains": list(setup.release_trains)} if setup.release_trains else {}),
     }
     return settings

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from mockkube.apiserver.registry.runtime_config import RuntimeConfig, normalize_keys, validate_keys
+from mockkube.apiserver.registry.runtime_config import RuntimeConfig, make_runtime_config, normalize_keys, validate_keys
 
 GROUPS = frozenset({"", "apps", "resource.k8s.io"})
 VERSIONS = frozenset((group, "v1") for group in GROUPS)
@@ -68,3 +68,16 @@ def test_the_legacy_key_has_no_effect() -> None:
 def test_errors(texts: dict[str, str], error: str) -> None:
     with pytest.raises(ValueError, match=f"^{re.escape(error)}$"):
         parse(texts)
+
+
+@pytest.mark.parametrize(
+    ("key", "message"),
+    [
+        ("example.com/v1", "unknown api groups example.com/v1"),
+        ("resource.k8s.io/v9", "group version resource.k8s.io/v9 that has not been registered"),
+        ("resource", "runtime-config invalid key resource"),
+    ],
+)
+def test_a_key_that_names_no_api_is_refused(key: str, message: str) -> None:
+    with pytest.raises(ValueError, match=re.escape(message)):
+        make_runtime_config({key: "true"})

@@ -67,6 +67,7 @@ tls: false
 token: abc
 enableAdmissionPlugins: [One]
 disableAdmissionPlugins: [Two, Three]
+runtimeConfig: {api/alpha: true, resource.k8s.io/v1beta1: "false"}
 schedulerConfig: {kind: KubeSchedulerConfiguration}
 controllers: ["*", "-job"]
 controllerManager: {node-monitor-period: 2s, terminated-pod-gc-threshold: 5}
@@ -89,6 +90,7 @@ logLevel: debug
         token="abc",
         enable_admission_plugins=("One",),
         disable_admission_plugins=("Two", "Three"),
+        runtime_config={"api/alpha": "true", "resource.k8s.io/v1beta1": "false"},
         scheduler_config={"kind": "KubeSchedulerConfiguration"},
         controllers=("*", "-job"),
         controller_manager={"node-monitor-period": "2s", "terminated-pod-gc-threshold": 5},

@@ -10,6 +10,7 @@ GATES = {"ContextualLogging": False, "AllAlpha": True}
 CONFIGURATION = ClusterConfiguration(
     feature_gates=GATES,
     enable_admission_plugins=("A", "B"),
+    runtime_config={"api/beta": "true", "api/alpha": "false"},
     controllers=("*", "-daemonset"),
     controller_manager={"node-monitor-period": "2s", "enable-garbage-collector": False},
 )
@@ -26,6 +27,7 @@ EMULATING = {"emulated-version": "[]", "feature-gates": ":AllAlpha=true,:Context
                 "disable-admission-plugins": "[]",
                 "disable-http2-serving": "false",
                 "enable-admission-plugins": "[A,B]",
+                "runtime-config": "api/alpha=false,api/beta=true",
                 **EMULATING,
             },
             id="API server",

@@ -49,6 +49,9 @@ def test_gates_go_back_to_what_the_version_has() -> None:
         pytest.param("restart: kube", "restrat: kube", "'restrat' is no step of plans", id="a step that is none"),
         pytest.param("kind: Pod", "knd: Pod", "plan.yaml:9: ", id="a manifest without a kind"),
         pytest.param("claim: safe", "claim: fine", "'fine' is none of safe, harmful, none", id="a claim"),
+        pytest.param(
+            "  workload:", "  runtimeConfig: {foo/v1: true}\n  workload:", "yaml:8: spec.runtimeConfig", id="no API"
+        ),
         pytest.param("kube-apiserver: {", "kube-apiservr: {", "unknown component: choose one of", id="a component"),
     ],
 )
@@ -82,3 +85,8 @@ def test_users_may_await_a_component() -> None:
     assert parse(text).workload_after == "kube-scheduler"
     with pytest.raises(ScenarioError, match="'kubelet' does not change in this plan"):
         parse(text.replace("After: kube-scheduler", "After: kubelet"))
+
+
+def test_a_plan_says_which_api_versions_are_served() -> None:
+    plan = parse(PLAN.replace("  workload:", "  runtimeConfig: {api/alpha: true}\n  workload:"))
+    assert plan.runtime_config == {"api/alpha": "true"}
