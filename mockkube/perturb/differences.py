@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from mockkube.lazy_dataclasses import dataclass
-from mockkube.perturb.normalization import IgnoredPath, ObjectId, State
+from mockkube.perturb.normalization import WHOLE, IgnoredPath, ObjectId, State
 
 _INDEX: Final = re.compile(r"\[\d+\]")
 _SHOWN_MAX: Final = 100
@@ -60,7 +60,7 @@ def is_ignored(difference: StateDifference, ignored: Iterable[IgnoredPath]) -> b
 def to_ignored_path(difference: StateDifference) -> IgnoredPath:
     """Return the field in which two runs differ that did the same."""
     name = difference.identity.name.partition("#")[0]
-    path = _INDEX.sub("[*]", difference.path) if difference.path else "*"
+    path = _INDEX.sub("[*]", difference.path) if difference.path else WHOLE
     return IgnoredPath(difference.identity.resource, f"{name}*" if "*" in name else name, path)
 
 

@@ -10,6 +10,7 @@ from mockkube.api.patching.patch_type import PatchType
 from mockkube.apiserver.http.requests.observed_request import ObservedRequest
 from mockkube.client.protocol import Client, Key
 from mockkube.cluster.control_plane import ControlPlane
+from mockkube.lazy_dataclasses import dataclass
 from mockkube.perturb.normalization import ObjectId
 from mockkube.perturb.perturbation import Perturbation, StalePoint, make_fault
 from mockkube.perturb.processes import ControllerProcess
@@ -27,33 +28,82 @@ _TOUCHED: Final = "mockkube.dev/touched"
 StartTask = Callable[[Coroutine[Any, Any, None]], None]
 
 
-class PerturbationInjector:
-    """Carries out one perturbation, or none, on one cluster."""
+@dataclass(frozen=True, slots=True)
+class InjectionDependencies:
+    """What perturbations act on."""
 
-    def __init__(
-        self,
-        perturbation: Perturbation | None,
-        control_plane: ControlPlane,
-        processes: Mapping[str, ControllerProcess],
-        recorder: RunRecorder,
-        client: Client,
-        clock: Clock,
-        start_task: StartTask,
-    ) -> None:
+    control_plane: ControlPlane
+    processes: Mapping[str, ControllerProcess]
+    recorder: RunRecorder
+    client: Client
+    clock: Clock
+    start_task: StartTask
+
+
+class PerturbationInjector:
+    """Carries out the perturbation of a run, or several one after the other, or none."""
+
+    def __init__(self, perturbation: Perturbation | None, dependencies: InjectionDependencies) -> None:
+        parts = () if perturbation is None else perturbation.list_parts()
+        self._injections = [_Injection(one, dependencies, number) for number, one in enumerate(parts)]
+
+    @property
+    def reached(self) -> frozenset[str]:
+        """Identifiers of the perturbations that have happened."""
+        return frozenset(one.perturbation.id for one in self._injections if one.is_reached)
+
+    @property
+    def is_in_force(self) -> bool:
+        """True if a perturbation has begun and not ended."""
+        return any(one.is_in_force for one in self._injections)
+
+    async def begin_step(self, step: int) -> None:
+        """Bring faults into force that begin with this step."""
+        for one in self._injections:
+            await one.begin_step(step)
+
+    def note_request(self, observed: ObservedRequest) -> None:
+        """Let another client be first with a write to an object."""
+        for one in self._injections:
+            one.note_request(observed)
+
+    def note_response(self, observed: ObservedRequest) -> None:
+        """Kill a process whose write has taken effect."""
+        for one in self._injections:
+            one.note_response(observed)
+
+    async def end_step(self, step: int, wait_until_quiet: Callable[[], Awaitable[None]]) -> None:
+        """End the faults, and do what is to be done while the controller rests."""
+        for one in self._injections:
+            await one.end_step(step, wait_until_quiet)
+
+    async def end(self) -> None:
+        """End all faults that are in force."""
+        for one in self._injections:
+            if one.is_in_force:
+                await one.end()
+
+
+class _Injection:
+    """Carries out one perturbation on one cluster."""
+
+    def __init__(self, perturbation: Perturbation, dependencies: InjectionDependencies, number: int) -> None:
         self.perturbation = perturbation
         # Whether the perturbation has happened.
         self.is_reached = False
         # Whether it has begun and not ended.
         self.is_in_force = False
-        self._control_plane, self._processes, self._recorder = control_plane, processes, recorder
-        self._client, self._clock, self._start_task = client, clock, start_task
+        self._control_plane, self._processes = dependencies.control_plane, dependencies.processes
+        self._recorder, self._client = dependencies.recorder, dependencies.client
+        self._clock, self._start_task = dependencies.clock, dependencies.start_task
+        self._number = number
         self._fault_names: list[str] = []
         self._matched_writes = 0
 
     async def begin_step(self, step: int) -> None:
         """Bring faults into force, if the perturbation belongs to this step."""
         one = self.perturbation
-        if one is None or one.step != step:
+        if one.step != step:
             return
         self.is_in_force = True
         if one.stolen_lease is not None:
@@ -63,7 +113,7 @@ class PerturbationInjector:
     def note_request(self, observed: ObservedRequest) -> None:
         """Let another client be first with a write to an object."""
         one = self.perturbation
-        if one is None or one.touch_before is None or not self.is_in_force or not one.touch_before.matches(observed):
+        if one.touch_before is None or not self.is_in_force or not one.touch_before.matches(observed):
             return
         self._matched_writes += 1
         if self._matched_writes == one.touch_before.number:
@@ -81,7 +131,7 @@ class PerturbationInjector:
     def note_response(self, observed: ObservedRequest) -> None:
         """Kill a process whose write has taken effect; it does not get the answer."""
         one = self.perturbation
-        if one is None or one.kill_after is None or not self.is_in_force or self.is_reached:
+        if one.kill_after is None or not self.is_in_force or self.is_reached:
             return
         if observed.status < _ERROR_MIN and one.kill_after.matches(observed):
             self._matched_writes += 1
@@ -92,7 +142,7 @@ class PerturbationInjector:
     async def end_step(self, step: int, wait_until_quiet: Callable[[], Awaitable[None]]) -> None:
         """End the faults, and do what is to be done while the controller rests."""
         one = self.perturbation
-        if one is None or not self.is_in_force:
+        if not self.is_in_force:
             return
         if one.kill_at_rest and one.step == step:
             await self._restart(one.kill_at_rest, one.stale_point, wait_until_quiet)
@@ -113,11 +163,11 @@ class PerturbationInjector:
 
     async def _create_faults(self, specs: Sequence[Mapping[str, Any]]) -> None:
         for spec in specs:
-            name = f"perturb-{len(self._fault_names)}"
+            name = f"perturb-{self._number}-{len(self._fault_names)}"
             await self._control_plane.control_api.create_object(_FAULTS, name, dict(spec))
             await self._wait_for_fault(name, exists=True)
             self._fault_names.append(name)
-        if specs and self.perturbation is not None:
+        if specs:
             self._recorder.note_process("", f"fault: {self.perturbation.text}")
 
     async def _wait_for_fault(self, name: str, *, exists: bool) -> None:

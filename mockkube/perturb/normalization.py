@@ -16,6 +16,8 @@ from mockkube.lazy_dataclasses import dataclass
 
 # Resources that components write all the time, or that only record what happened.
 NOISE: Final = frozenset(("events", "events.events.k8s.io", "leases.coordination.k8s.io"))
+# Path of all fields of an object.
+WHOLE: Final = "*"
 _DROPPED_METADATA: Final = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink")
 _DROPPED_FIELDS: Final = frozenset(("observedGeneration",))
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?")
@@ -83,6 +85,11 @@ class IgnoredPath:
 
     def __str__(self) -> str:
         return f"{self.resource}/{self.name}: {self.path}"
+
+
+def is_ignored_object(identity: ObjectId, ignored: Iterable[IgnoredPath]) -> bool:
+    """Return whether an object is ignored as a whole."""
+    return any(one.path == WHOLE and one.covers(identity, WHOLE) for one in ignored)
 
 
 def _to_pattern(path: str) -> str:

@@ -1,12 +1,14 @@
-"""Perturbation: one disturbance of a run, with its place in the workload."""
+"""Perturbation: one disturbance of a run, with its place in the workload; or several, each in steps of its own."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
-from typing import Any
+from typing import Any, Final
 
 from mockkube.apiserver.http.requests.observed_request import ObservedRequest
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.perturb.normalization import ObjectId
+
+# Between the identifiers of perturbations of one run.
+SEPARATOR: Final = "+"
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +81,37 @@ class Perturbation:
     stolen_lease: ObjectId | None = None
     # Step at whose end the faults end; None: the step in which they begin.
     last_step: int | None = None
-
-    @property
-    def acts_at_rest(self) -> bool:
-        """True if something happens once the controller rests."""
-        return bool(self.kill_at_rest or self.stolen_lease)
+    # Several perturbations in one run, instead of all of the above but the texts.
+    parts: tuple["Perturbation", ...] = ()
 
     @property
     def ends_after(self) -> int:
         """Step at whose end the perturbation ends."""
         return self.step if self.last_step is None else self.last_step
+
+    @property
+    def steps(self) -> range:
+        """Steps in which it is in force."""
+        return range(self.step, self.ends_after + 1)
+
+    def list_parts(self) -> tuple["Perturbation", ...]:
+        """Return the perturbations that it consists of: itself, if it is a single one."""
+        return self.parts or (self,)
+
+
+def combine(parts: Sequence[Perturbation]) -> Perturbation:
+    """Return one perturbation of several, in the order of their steps."""
+    if len(parts) == 1:
+        return parts[0]
+    ordered = tuple(sorted(parts, key=lambda one: one.step))
+    return Perturbation(
+        id=SEPARATOR.join(one.id for one in ordered),
+        kind=SEPARATOR.join(dict.fromkeys(one.kind for one in ordered)),
+        step=ordered[0].step,
+        text="; ".join(one.text for one in ordered),
+        last_step=max(one.ends_after for one in ordered),
+        parts=ordered,
+    )
 
 
 def get_resource_name(observed: ObservedRequest) -> str:
@@ -101,11 +124,3 @@ def get_resource_name(observed: ObservedRequest) -> str:
 def make_fault(inject: Mapping[str, Any], match: Mapping[str, Any], **limits: Any) -> Mapping[str, Any]:
     """Return the spec of a Fault."""
     return {"match": dict(match), "inject": dict(inject), **limits}
-
-
-@dataclass(frozen=True, slots=True)
-class PlannedPerturbations:
-    """Perturbations of one kind, most promising first."""
-
-    kind: str
-    perturbations: Sequence[Perturbation] = field(default_factory=tuple)

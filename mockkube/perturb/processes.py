@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -12,11 +13,13 @@ from mockkube.cluster.configuration.errors import ConfigurationError
 from mockkube.perturb.recorder import STARTS
 from mockkube.perturb.workload import ProcessSpec
 from mockkube.runtime.clock import Clock
+from mockkube.scenario.output.junit import remove_control_characters
 
 # A process that ends by itself is restarted after this time, which doubles each time, as kubelets do with containers.
 BACKOFF_SECONDS: Final = 0.5
 BACKOFF_SECONDS_MAX: Final = 5.0
 _LOG_BYTES_MAX: Final = 64 << 10
+_ESCAPE_SEQUENCE: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
 class ControllerProcess:
@@ -32,8 +35,9 @@ class ControllerProcess:
         note: Callable[..., None],
     ) -> None:
         self.spec = spec
-        # How often it ended by itself.
+        # How often it ended by itself, and how the last time.
         self.exits = 0
+        self.last_exit = ""
         self._environment, self._log_path, self._clock, self._note = environment, log_path, clock, note
         self._process: asyncio.subprocess.Process | None = None
         self._is_killed = False
@@ -50,7 +54,8 @@ class ControllerProcess:
                     self._is_killed = False
                     continue
                 self.exits += 1
-                self._note(self.spec.name, f"ends by itself: {_describe_code(code)}")
+                self.last_exit = _describe_code(code)
+                self._note(self.spec.name, f"ends by itself: {self.last_exit}")
                 await self._clock.sleep(min(BACKOFF_SECONDS * 2 ** (self.exits - 1), BACKOFF_SECONDS_MAX))
         finally:
             self._kill_group()
@@ -101,7 +106,9 @@ class ControllerProcess:
     def read_log(self) -> str:
         """Return the end of what it has written."""
         try:
-            return self._log_path.read_bytes()[-_LOG_BYTES_MAX:].decode(errors="replace")
+            text = self._log_path.read_bytes()[-_LOG_BYTES_MAX:].decode(errors="replace")
+            # Colours and binary output would confuse terminals and reports.
+            return remove_control_characters(_ESCAPE_SEQUENCE.sub("", text))
         except OSError:
             return ""
 

@@ -11,7 +11,7 @@ from mockkube.client.protocol import Key
 from mockkube.cluster.faults.faults import WRITES, FaultRequest
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.perturb.differences import StateDifference
-from mockkube.perturb.normalization import ObjectId
+from mockkube.perturb.normalization import IgnoredPath, ObjectId, is_ignored_object
 from mockkube.perturb.object_history import ObjectHistory, RecordedChange
 from mockkube.perturb.perturbation import Perturbation, get_resource_name
 from mockkube.runtime.clock import Clock
@@ -68,6 +68,11 @@ class ControllerRequest:
         return self.recorded.name
 
     @property
+    def identity(self) -> ObjectId:
+        """Object that it is about; without a name for one that is created."""
+        return ObjectId(self.resource.partition("/")[0], self.observed.namespace, self.observed.name)
+
+    @property
     def is_conditional(self) -> bool:
         """True if it demands a resourceVersion, so that it can conflict."""
         body = self.recorded.body
@@ -85,6 +90,15 @@ class DeliveredEvent:
     type: str
     identity: ObjectId
     revision: int
+
+
+@dataclass(frozen=True, slots=True)
+class WebhookCall:
+    """Call of an admission webhook for a write of a process."""
+
+    step: int
+    process: str
+    webhook: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +138,11 @@ class RunRecord:
     process_events: list[ProcessEvent] = field(default_factory=list)
     steps: list[StepRecord] = field(default_factory=list)
     changes: Sequence[RecordedChange] = ()
+    webhook_calls: list[WebhookCall] = field(default_factory=list)
     # Resources with an open watch of a process at the end of step 0.
     watched: frozenset[str] = frozenset()
-    # Whether the perturbation has happened.
-    is_reached: bool = False
+    # Identifiers of the perturbations that have happened.
+    reached: frozenset[str] = frozenset()
     differences: Sequence[StateDifference] = ()
     # Rates of writes that never end, like `patch widgets web: 12 a second`.
     endless_writes: Sequence[str] = ()
@@ -144,13 +159,20 @@ class RunRecorder:
     """Observer of the requests and objects of one cluster."""
 
     def __init__(
-        self, clock: Clock, record: RunRecord, find_process: Callable[[str], str], protobuf: ProtobufSerializer
+        self,
+        clock: Clock,
+        record: RunRecord,
+        find_process: Callable[[str], str],
+        protobuf: ProtobufSerializer,
+        ignored: Sequence[IgnoredPath] = (),
     ) -> None:
         self.record = record
         self.step = 0
         self.history = ObjectHistory(clock, self._note_change)
         self.last_activity_at = clock.monotonic()
         self._clock, self._find_process, self._protobuf = clock, find_process, protobuf
+        # Writes of objects that are ignored as a whole, like heartbeats, are no activity.
+        self._ignored = ignored
         self._open: list[ControllerRequest] = []
         self._reads: dict[tuple[str, str], int] = {}
         # When each process has started last, and sent its last request.
@@ -168,7 +190,7 @@ class RunRecorder:
         one = ControllerRequest(now, self.step, process or USER, observed, self._protobuf, self.history.revision)
         self.record.requests.append(one)
         self._last_request_at[one.process] = now
-        if not process or one.is_noise:
+        if not process or one.is_noise or (one.is_write and is_ignored_object(one.identity, self._ignored)):
             return
         self._open.append(one)
         if observed.verb not in WRITES:
@@ -180,9 +202,10 @@ class RunRecorder:
 
     def note_response(self, observed: ObservedRequest) -> None:
         """Note that a request is answered; a failed write is work that is still to be done."""
-        self._open = [one for one in self._open if one.observed is not observed]
-        if observed.verb in WRITES and observed.status >= _ERROR_MIN and self._find_process(observed.user):
+        is_work = any(one.observed is observed for one in self._open)
+        if is_work and observed.verb in WRITES and observed.status >= _ERROR_MIN:
             self._note_activity()
+        self._open = [one for one in self._open if one.observed is not observed]
 
     def note_event(self, request: FaultRequest, event_type: str, key: Key, revision: int) -> None:
         """Record an event that a watch of the controller delivers."""
@@ -192,6 +215,11 @@ class RunRecorder:
             identity = ObjectId(resource, key.namespace, key.name)
             now = self._clock.monotonic()
             self.record.delivered.append(DeliveredEvent(now, self.step, process, event_type, identity, revision))
+
+    def note_webhook(self, request: FaultRequest) -> None:
+        """Record the call of an admission webhook for a write of the controller."""
+        if process := self._find_process(request.user):
+            self.record.webhook_calls.append(WebhookCall(self.step, process, request.webhook))
 
     def note_process(self, process: str, text: str, *, started: bool = False) -> None:
         """Record what happens to a process."""
@@ -205,7 +233,9 @@ class RunRecorder:
         self._note_activity()
 
     def _note_change(self, change: RecordedChange) -> None:
-        if change.has_new_content and change.identity.resource not in (_LEASES, *_EVENTS):
+        if not change.has_new_content or change.identity.resource in (_LEASES, *_EVENTS):
+            return
+        if not is_ignored_object(change.identity, self._ignored):
             self._note_activity()
 
     def _note_activity(self) -> None:

@@ -6,10 +6,16 @@ from dataclasses import replace
 from itertools import pairwise, takewhile
 from typing import Final
 
-from mockkube.cluster.faults.faults import WRITES
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.perturb.differences import StateDifference, compare_states, to_ignored_path
-from mockkube.perturb.normalization import IgnoredPath, NamePattern, State, find_name_prefix, normalize
+from mockkube.perturb.normalization import (
+    IgnoredPath,
+    NamePattern,
+    State,
+    find_name_prefix,
+    is_ignored_object,
+    normalize,
+)
 from mockkube.perturb.recorder import USER, RunRecord
 from mockkube.perturb.workload import QUIET_SECONDS, Workload
 
@@ -162,11 +168,14 @@ def count_deletions(record: RunRecord, patterns: Sequence[NamePattern]) -> Count
     return Counter({name: len(found) for name, found in uids.items()})
 
 
-def list_writes_per_second(record: RunRecord, since: float, until: float) -> list[tuple[str, float]]:
-    """Return the rates of the controller's writes in a span of time, busiest first."""
+def list_writes_per_second(
+    record: RunRecord, since: float, until: float, ignored: Sequence[IgnoredPath]
+) -> list[tuple[str, float]]:
+    """Return the rates of the controller's writes in a span of time, busiest first; not of ignored objects."""
+    writes = (one for one in record.requests if one.process != USER and one.is_write and not one.is_noise)
     counts = Counter(
         f"{one.observed.verb} {one.resource} {one.name}".strip()
-        for one in record.requests
-        if one.process != USER and one.observed.verb in WRITES and not one.is_noise and since <= one.at <= until
+        for one in writes
+        if since <= one.at <= until and not is_ignored_object(one.identity, ignored)
     )
     return [(name, count / max(until - since, 0.1)) for name, count in counts.most_common()]

@@ -1,9 +1,11 @@
-"""A session: reference runs, then one run for each perturbation, within a time limit; findings are confirmed."""
+"""A session: reference runs, then perturbations within a time limit; findings are confirmed.
+
+Each perturbation has a run of its own if there is time for that. Otherwise several share one, each in other steps, and
+are tried again by themselves when something is wrong.
+"""
 
 import asyncio
-import re
-from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Final
 
@@ -12,7 +14,8 @@ from mockkube.lazy_dataclasses import dataclass
 from mockkube.perturb.differences import is_ignored
 from mockkube.perturb.findings import Finding, Problem, find_problems
 from mockkube.perturb.normalization import IgnoredPath
-from mockkube.perturb.perturbation import Perturbation
+from mockkube.perturb.perturbation import SEPARATOR, Perturbation, combine
+from mockkube.perturb.perturbation_queue import PerturbationQueue
 from mockkube.perturb.planning.catalogue import plan_perturbations
 from mockkube.perturb.recorder import RunRecord
 from mockkube.perturb.reference import Reference
@@ -20,9 +23,10 @@ from mockkube.perturb.workload import Workload
 from mockkube.perturb.workload_run import RunPlan, play_workload
 from mockkube.runtime.clock import Clock
 
-# Findings of one cause after which other perturbations of the kind are tried first.
-_ALIKE_MAX: Final = 2
-_NUMBER: Final = re.compile(r"\d+")
+# Parts of a run besides playing the workload, and runs that take longer: what the estimate of all runs is raised by.
+_ESTIMATE_FACTOR: Final = 1.2
+_ADDRESS_IN_USE: Final = "address already in use"
+_PORT_REMEDY: Final = "a port is taken: let the controller listen at port 0, or play one run at a time with --jobs 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +39,8 @@ class SessionOptions:
     seed: int = 0
     # Identifiers of the perturbations to try; empty: all.
     only: tuple[str, ...] = ()
+    # Whether each perturbation has a run of its own, even if there is not time for all.
+    one_by_one: bool = False
     # Command of the controller on the command line, to repeat it.
     command: tuple[str, ...] = ()
 
@@ -46,6 +52,11 @@ class PerturbationResult:
     perturbation: Perturbation
     record: RunRecord
     finding: Finding | None = None
+
+    @property
+    def is_reached(self) -> bool:
+        """True if the perturbation has happened."""
+        return all(one.id in self.record.reached for one in self.perturbation.list_parts())
 
 
 @dataclass(slots=True)
@@ -62,6 +73,8 @@ class SessionResult:
     not_tried: list[Perturbation] = field(default_factory=list)
     # Findings that turned out to be nondeterminism.
     dropped: list[Finding] = field(default_factory=list)
+    # Runs with perturbations, without those that repeat a finding.
+    runs: int = 0
     seconds: float = 0.0
 
     @property
@@ -101,22 +114,28 @@ class _Session:
     def __init__(self, workload: Workload, options: SessionOptions, clock: Clock, on_progress: OnProgress) -> None:
         self._workload, self._options, self._clock, self._on_progress = workload, options, clock, on_progress
         self._began = clock.monotonic()
-        self._pending: list[Perturbation] = []
+        self._queue = PerturbationQueue(())
         self._total = 0
-        self._alike: Counter[str] = Counter()
+        self._combines = False
         self._undisturbed_count = 0
 
     async def run(self) -> SessionResult:
         """Play the reference runs, then the perturbations."""
         self._result = SessionResult(self._workload, self._options, await self._play_references())
         self._check_references()
+        if self._result.reference.last.endless_writes:
+            # Without rest there is no state to compare with.
+            self._result.seconds = self._clock.monotonic() - self._began
+            return self._result
         planned = self._choose(plan_perturbations(self._result.reference.last, self._workload))
-        self._pending, self._total = list(planned), len(planned)
+        self._queue, self._total = PerturbationQueue(planned), len(planned)
+        is_single = bool(self._options.only) or self._options.one_by_one
+        self._combines = not is_single and not self._has_time_for(len(planned))
         self._report("")
         async with asyncio.TaskGroup() as group:
             for _ in range(self._options.jobs):
                 group.create_task(self._work(), name="perturb")
-        self._result.not_tried = self._pending
+        self._result.not_tried = list(self._queue)
         if any(one.finding is not None for one in self._result.results):
             await self._recheck()
             await self._minimize()
@@ -135,6 +154,8 @@ class _Session:
         first = await self._play(None, None)
         _check_record(first)
         records = [first]
+        if first.endless_writes:
+            return Reference.from_records(records, self._workload)
         count = max(self._options.references, 1) - 1
         learnt = replace(Reference.from_records(records, self._workload), records=())
         if count:
@@ -146,6 +167,8 @@ class _Session:
             records += [task.result() for task in playing]
         for record in records:
             _check_record(record)
+        # One that does not come to rest is the last one: then nothing else is tried.
+        records.sort(key=lambda one: bool(one.endless_writes))
         return Reference.from_records(records, self._workload)
 
     def _check_references(self) -> None:
@@ -182,7 +205,8 @@ class _Session:
     async def _minimize_finding(self, finding: Finding, perturbation: Perturbation) -> None:
         """Leave out one step after the other, as long as the finding stays."""
         needed = frozenset(step.index for step in finding.record.steps[1:])
-        for step in sorted(needed - {perturbation.step, max(needed, default=0)}):
+        disturbed = {step for one in perturbation.list_parts() for step in one.steps}
+        for step in sorted(needed - {*disturbed, max(needed, default=0)}):
             if not self._has_time():
                 return
             fewer = replace(self._workload, chosen_steps=needed - {step})
@@ -202,44 +226,67 @@ class _Session:
         if not self._options.only:
             return planned
         known = {one.id: one for one in planned}
-        for name in self._options.only:
-            if name not in known:
-                from difflib import get_close_matches
-
-                close = get_close_matches(name, known, n=3)
-                remedy = f"did you mean {', '.join(close)}?" if close else "list them with --list"
-                raise ConfigurationError(f"--only {name}: the controller gives no occasion for it: {remedy}")
-        return [known[name] for name in self._options.only]
+        return [combine([_find(part, known) for part in name.split(SEPARATOR)]) for name in self._options.only]
 
     async def _work(self) -> None:
         """Try one perturbation after the other, until none is left or the time is up."""
-        while self._pending and self._has_time():
-            perturbation = self._take_next()
-            result = await self._try_perturbation(perturbation)
-            self._result.results.append(result)
-            self._report(perturbation.id)
+        while self._queue and self._has_time():
+            taken = self._queue.take_together() if self._combines else (self._queue.take(),)
+            if len(taken) == 1:
+                self._add_result(await self._try_perturbation(taken[0]))
+            else:
+                await self._try_together(taken)
+
+    def _add_result(self, result: PerturbationResult) -> None:
+        self._result.results.append(result)
+        self._report(result.perturbation.id)
 
     def _has_time(self) -> bool:
         spent = self._clock.monotonic() - self._began
         return bool(self._options.only) or spent + self._result.reference.seconds < self._options.seconds_max
 
-    def _take_next(self) -> Perturbation:
-        """Return the next perturbation: first those whose like has not been found yet."""
-        fresh = (index for index, one in enumerate(self._pending) if self._alike[_get_group(one)] < _ALIKE_MAX)
-        return self._pending.pop(next(fresh, 0))
+    def _has_time_for(self, runs: int) -> bool:
+        """Return whether so many runs probably fit into the time that is left."""
+        spent = self._clock.monotonic() - self._began
+        estimate = runs * self._result.reference.seconds * _ESTIMATE_FACTOR / self._options.jobs
+        return spent + estimate < self._options.seconds_max
+
+    async def _try_together(self, parts: Sequence[Perturbation]) -> None:
+        """Try several perturbations in one run; those that may have caused a problem follow by themselves."""
+        record = await self._play(combine(parts), self._result.reference)
+        self._result.runs += 1
+        last_step = record.steps[-1].index if find_problems(record, self._result.reference, self._workload) else None
+        suspects = [one for one in parts if last_step is not None and one.step <= last_step]
+        fine = [one for one in parts if last_step is None and one.id in record.reached]
+        for one in fine:
+            self._add_result(PerturbationResult(one, record))
+        rest = [one for one in parts if one not in fine and one not in suspects]
+        # An earlier one may have kept a later one from its occasion.
+        self._queue.put_back(rest, alone=last_step is None)
+        found = False
+        for one in sorted(suspects, key=lambda one: -one.step):
+            result = await self._try_perturbation(one)
+            self._add_result(result)
+            found = found or result.finding is not None
+        if suspects and not found:
+            # Shown with all of them, if it can be shown again: it needs more than one.
+            result = await self._try_perturbation(combine(suspects))
+            if result.finding is not None:
+                self._add_result(result)
 
     async def _try_perturbation(self, perturbation: Perturbation) -> PerturbationResult:
         record = await self._play(perturbation, self._result.reference)
+        self._result.runs += 1
         result = PerturbationResult(perturbation, record)
         problems = find_problems(record, self._result.reference, self._workload)
         if not problems:
             return result
         finding = result.finding = Finding(record, problems)
-        if self._alike[_get_group(perturbation)] < _ALIKE_MAX:
+        if not self._queue.is_familiar(perturbation):
             again = await self._play(perturbation, self._result.reference)
             finding.attempts += 1
             finding.reproduced += bool(find_problems(again, self._result.reference, self._workload))
-        self._alike[_get_group(perturbation)] += 1
+        self._queue.note_finding(perturbation)
         return result
 
     async def _play(
@@ -255,7 +302,8 @@ class _Session:
 def _check_record(record: RunRecord) -> None:
     if record.error:
         log = f"\nlast lines of the controller:\n{_get_tail(record.log)}" if record.log.strip() else ""
-        raise ConfigurationError(f"the workload fails without any perturbation: {record.error}{log}")
+        remedy = f"\n{_PORT_REMEDY}" if _ADDRESS_IN_USE in record.log.lower() else ""
+        raise ConfigurationError(f"the workload fails without any perturbation: {record.error}{log}{remedy}")
 
 
 def _get_tail(log: str) -> str:
@@ -266,6 +314,12 @@ def _is_usual(problem: Problem, ignored: Sequence[IgnoredPath]) -> bool:
     return problem.difference is not None and is_ignored(problem.difference, ignored)
 
 
-def _get_group(perturbation: Perturbation) -> str:
-    """Return what perturbations have in common that probably show the same."""
-    return _NUMBER.sub("", perturbation.id)
+def _find(name: str, known: Mapping[str, Perturbation]) -> Perturbation:
+    """Return a perturbation by its identifier."""
+    if name not in known:
+        from difflib import get_close_matches
+
+        close = get_close_matches(name, known, n=3)
+        remedy = f"did you mean {', '.join(close)}?" if close else "list them with --list"
+        raise ConfigurationError(f"--only {name}: the controller gives no occasion for it: {remedy}")
+    return known[name]

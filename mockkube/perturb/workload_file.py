@@ -1,10 +1,11 @@
 """Load a workload: the manifests of a directory, and its `perturb.yaml`."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+from mockkube.api.names import check_dns_label
 from mockkube.cluster.configuration.errors import ConfigurationError
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.perturb.normalization import USUALLY_IGNORED, IgnoredPath
@@ -16,7 +17,7 @@ from mockkube.scenario.file_format import API_VERSION
 from mockkube.scenario.runner.cluster_setup import make_real_configuration
 from mockkube.scenario.runner.loading import read_operations
 from mockkube.scenario.scenario import ClusterSetup, ScenarioOperation
-from mockkube.scenario.yaml_lines import read_file
+from mockkube.scenario.yaml_lines import copy_without_lines, get_line, read_file
 
 KIND: Final = "PerturbWorkload"
 FILE_NAME: Final = "perturb.yaml"
@@ -81,6 +82,8 @@ def load_workload(directory: Path, command: Sequence[str], chosen_steps: frozens
         workload = _load(directory, tuple(command))
     except ScenarioError as error:
         raise ConfigurationError(str(error)) from None
+    if not workload.steps:
+        raise ConfigurationError(f"{directory}: nothing to do: give manifests, or {FILE_NAME} with spec.steps")
     if unknown := sorted(chosen_steps - set(range(1, len(workload.steps) + 1))):
         raise ConfigurationError(f"--steps {unknown[0]}: the workload has the steps 1 to {len(workload.steps)}")
     return replace(workload, chosen_steps=chosen_steps)
@@ -90,22 +93,25 @@ def _load(directory: Path, command: tuple[str, ...]) -> Workload:
     if not directory.is_dir():
         raise ScenarioError(f"{directory}: no such directory: give one with manifests")
     path = directory / FILE_NAME
-    document: Any = read_file(path)[0] if path.exists() else {"spec": {}}
     location = SourceLocation(str(path))
+    document = _read_document(path, location) if path.exists() else {"spec": {}}
     spec = read(WorkloadFile, document, location).spec if path.exists() else WorkloadSpec()
-    _check_kinds(spec.perturbations, location)
-    setup, steps = _list_manifest_steps(directory)
     given, below = document.get("spec") or {}, location.child(document, "spec")
+    _check_kinds(spec.perturbations, given, below)
+    processes = _list_processes(spec.processes, command, given, below)
+    has_own_steps = bool(spec.setup and spec.steps)
+    setup, steps = ((), ()) if has_own_steps else _list_manifest_steps(directory)
+    own_steps = read_operations(spec.steps, given, "steps", below)
     own_setup = read_operations(spec.setup, given, "setup", below)
     return Workload(
         directory=directory,
-        configuration=make_real_configuration(_read_cluster(spec.cluster, below)),
-        processes=_list_processes(spec.processes, command, location),
+        configuration=make_real_configuration(_read_cluster(spec.cluster, below.child(given, "cluster"))),
+        processes=processes,
         setup=own_setup or setup,
-        steps=read_operations(spec.steps, given, "steps", below) or steps,
+        steps=own_steps or steps,
         invariants=read_operations(spec.invariants, given, "invariants", below),
-        never=tuple(ForbiddenState(dict(one)) for one in spec.never if isinstance(one, Mapping)),
-        ignored=(*(_parse_ignored(text, below) for text in spec.ignore), *USUALLY_IGNORED),
+        never=tuple(_list_forbidden(given, below)),
+        ignored=(*_list_ignored(spec.ignore, given, below), *USUALLY_IGNORED),
         namespace=spec.namespace,
         quiet_seconds=spec.quiet,
         patience_seconds=spec.patience,
@@ -114,10 +120,36 @@ def _load(directory: Path, command: tuple[str, ...]) -> Workload:
     )
 
 
-def _check_kinds(kinds: Sequence[str], location: SourceLocation) -> None:
-    for kind in kinds:
+def _read_document(path: Path, location: SourceLocation) -> Mapping[str, Any]:
+    """Return the only document of a workload file."""
+    documents = read_file(path)
+    head = f"begin it with 'apiVersion: {API_VERSION}', 'kind: {KIND}'"
+    if not documents:
+        raise location.error(f"empty: {head}")
+    if len(documents) > 1:
+        raise location.error(f"{len(documents)} documents: give one, and manifests in other files")
+    [document] = documents
+    if not isinstance(document, Mapping):
+        raise location.error(f"not a mapping: {head}")
+    if (document.get("apiVersion"), document.get("kind")) != (API_VERSION, KIND):
+        raise location.error(f"{document.get('apiVersion')} {document.get('kind')} is no workload: {head}")
+    return document
+
+
+def _check_kinds(kinds: Sequence[str], given: Any, location: SourceLocation) -> None:
+    for index, kind in enumerate(kinds):
         if kind not in KINDS:
-            raise location.error(f"spec.perturbations: {kind!r} is none of them: known are {', '.join(KINDS)}")
+            below = location.child(given, "perturbations").child(given["perturbations"], index)
+            raise below.error(f"{kind!r} is no perturbation: known are {', '.join(KINDS)}")
+
+
+def _list_forbidden(given: Any, location: SourceLocation) -> Iterator[ForbiddenState]:
+    nodes = given.get("never") or ()
+    for index, one in enumerate(nodes):
+        if not isinstance(one, Mapping) or not one:
+            below = location.child(given, "never").child(nodes, index)
+            raise below.error("not a partial object: give one like {kind: ConfigMap, data: {size: '0'}}")
+        yield ForbiddenState(copy_without_lines(one))
 
 
 def _read_cluster(node: Any, location: SourceLocation) -> ClusterSetup:
@@ -126,14 +158,22 @@ def _read_cluster(node: Any, location: SourceLocation) -> ClusterSetup:
 
 
 def _list_processes(
-    fields: Sequence[ProcessFields], command: tuple[str, ...], location: SourceLocation
+    fields: Sequence[ProcessFields], command: tuple[str, ...], given: Any, location: SourceLocation
 ) -> tuple[ProcessSpec, ...]:
     if command and fields:
-        raise ScenarioError(f"{location.file}: spec.processes besides a command: give one of both")
+        raise location.child(given, "processes").error("besides a command after --: give one of both")
     if command:
         return (ProcessSpec("controller", command),)
     if not fields:
         raise ScenarioError("no controller: give its command after --, or spec.processes in perturb.yaml")
+    for index, one in enumerate(fields):
+        below = location.child(given, "processes").child(given["processes"], index)
+        if errors := check_dns_label(one.name):
+            raise below.error(f"name: {one.name!r}: {errors[0]}")
+        if one.name in [other.name for other in fields[:index]]:
+            raise below.error(f"name: {one.name!r} is given twice: give each process a name of its own")
+        if not one.command or one.replicas < 1:
+            raise below.error("replicas: give 1 or more" if one.command else "command: give a program")
     return tuple(
         ProcessSpec(f"{one.name}-{index}" if one.replicas > 1 else one.name, one.command, one.environment)
         for one in fields
@@ -148,7 +188,11 @@ def _list_manifest_steps(directory: Path) -> tuple[tuple[ScenarioOperation, ...]
     for file in sorted(directory.iterdir()):
         if file.suffix not in _SUFFIXES or file.name == FILE_NAME:
             continue
-        documents = [one for one in read_file(file) if isinstance(one, Mapping) and "kind" in one]
+        documents = read_file(file)
+        for one in documents:
+            if not isinstance(one, Mapping) or not one.get("kind") or not one.get("apiVersion"):
+                line = get_line(one)
+                raise SourceLocation(str(file), line).error("no object of Kubernetes: give apiVersion and kind")
         first = [one for one in documents if one["kind"] in _SETUP_KINDS]
         rest = [one for one in documents if one["kind"] not in _SETUP_KINDS]
         location = SourceLocation(str(file))
@@ -161,9 +205,11 @@ def _list_manifest_steps(directory: Path) -> tuple[tuple[ScenarioOperation, ...]
     return tuple(needed), tuple(steps)
 
 
-def _parse_ignored(text: str, location: SourceLocation) -> IgnoredPath:
-    where, colon, path = text.partition(":")
-    if not colon or not path.strip():
-        raise location.error(f"ignore: {text!r} has no path: write it like 'configmaps/web: data.time', or 'pods: *'")
-    resource, _, name = where.strip().partition("/")
-    return IgnoredPath(resource, name or "*", path.strip())
+def _list_ignored(texts: Sequence[str], given: Any, location: SourceLocation) -> Iterator[IgnoredPath]:
+    for index, text in enumerate(texts):
+        where, colon, path = text.partition(":")
+        if not colon or not path.strip():
+            below = location.child(given, "ignore").child(given["ignore"], index)
+            raise below.error(f"{text!r} has no path: write it like 'configmaps/web: data.time', or 'pods: *'")
+        resource, _, name = where.strip().partition("/")
+        yield IgnoredPath(resource, name or "*", path.strip())

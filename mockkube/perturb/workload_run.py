@@ -24,7 +24,7 @@ from mockkube.cluster.temporary_cluster import open_temporary_cluster
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.perturb.credentials import write_kubeconfig
 from mockkube.perturb.differences import StateDifference
-from mockkube.perturb.injection import PerturbationInjector
+from mockkube.perturb.injection import InjectionDependencies, PerturbationInjector
 from mockkube.perturb.normalization import State, normalize
 from mockkube.perturb.perturbation import Perturbation
 from mockkube.perturb.processes import ControllerProcess
@@ -119,7 +119,7 @@ class _WorkloadRun:
         self._record, self._running, self._control_plane = record, running, control_plane
         self._directory, self._clock = directory, clock
         protobuf = control_plane.control_api.registry.dependencies.protobuf
-        self._recorder = RunRecorder(clock, record, plan.workload.find_process, protobuf)
+        self._recorder = RunRecorder(clock, record, plan.workload.find_process, protobuf, plan.workload.ignored)
         self._processes: dict[str, ControllerProcess] = {}
         self._normalized: tuple[int, State] = (-1, {})
 
@@ -134,8 +134,7 @@ class _WorkloadRun:
                 raise ConfigurationError(f"{operation.location.file}: setup: {message}")
         group = await stack.enter_async_context(asyncio.TaskGroup())
         tasks: list[asyncio.Task[None]] = []
-        self._injector = PerturbationInjector(
-            self._plan.perturbation,
+        dependencies = InjectionDependencies(
             self._control_plane,
             self._processes,
             self._recorder,
@@ -143,6 +142,7 @@ class _WorkloadRun:
             self._clock,
             lambda work: tasks.append(group.create_task(work)),
         )
+        self._injector = PerturbationInjector(self._plan.perturbation, dependencies)
         await self._observe(stack)
         try:
             await self._play_steps(group, stack)
@@ -150,7 +150,7 @@ class _WorkloadRun:
             pass
         finally:
             self._record.changes = self._recorder.history.changes
-            self._record.is_reached = self._injector.is_reached
+            self._record.reached = self._injector.reached
             self._record.exits = sum(one.exits for one in self._processes.values())
             self._record.log = "\n".join(one.read_log() for one in self._processes.values())
 
@@ -165,7 +165,7 @@ class _WorkloadRun:
         group = await stack.enter_async_context(asyncio.TaskGroup())
         stack.callback(group.create_task(self._recorder.history.follow(store), name="history").cancel)
         faults = self._control_plane.faults
-        faults.on_event = self._recorder.note_event
+        faults.on_event, faults.on_webhook = self._recorder.note_event, self._recorder.note_webhook
 
         def note_request(observed: ObservedRequest) -> None:
             self._recorder.note_request(observed)
@@ -229,7 +229,9 @@ class _WorkloadRun:
     def _is_quiet(self) -> bool:
         exits_max = _EXITS_MAX if self._plan.perturbation is None else _PERTURBED_EXITS_MAX
         if sum(one.exits for one in self._processes.values()) > exits_max:
-            self._record.error = "the controller ends by itself again and again"
+            ended = max(self._processes.values(), key=lambda one: one.exits)
+            name = "the controller" if len(self._processes) == 1 else f"the process {ended.spec.name}"
+            self._record.error = f"{name} ends by itself again and again, the last time with {ended.last_exit}"
             raise _RunOver
         reference = self._reference
         seconds = self._workload.quiet_seconds or QUIET_SECONDS if reference is None else reference.quiet_seconds
@@ -265,7 +267,9 @@ class _WorkloadRun:
                     break
             elif now > min(busy_since + self._get_busy_seconds_max(step.index), began + seconds_max):
                 if not self._recorder.has_started:
-                    self._record.error = f"the controller sends no request within {now - began:.0f} s"
+                    self._record.error = (
+                        f"the controller sends no request within {now - began:.0f} s: it has to use KUBECONFIG"
+                    )
                     raise _RunOver
                 self._note_endless_writes()
                 differences = self._compare(step.index, self._get_state())
@@ -308,7 +312,7 @@ class _WorkloadRun:
 
     def _note_endless_writes(self) -> None:
         now = self._clock.monotonic()
-        rates = list_writes_per_second(self._record, now - _ENDLESS_SECONDS, now)
+        rates = list_writes_per_second(self._record, now - _ENDLESS_SECONDS, now, self._workload.ignored)
         self._record.endless_writes = [f"{name}: {rate:.1f} a second" for name, rate in rates] or [
             "the cluster does not come to rest"
         ]
@@ -318,14 +322,15 @@ class _WorkloadRun:
         since = max(step.last_activity_at, step.ended_at - _ENDLESS_SECONDS)
         if step.ended_at - since < _POLL_SECONDS:
             return
-        rates = list_writes_per_second(self._record, since, step.ended_at)
+        ignored = self._workload.ignored
+        rates = list_writes_per_second(self._record, since, step.ended_at, ignored)
         usual = 0.0
         if self._reference is not None and self._reference.records:
             before = [one for one in self._reference.last.steps if one.index == step.index]
             usual = sum(
                 rate
                 for one in before
-                for _, rate in list_writes_per_second(self._reference.last, one.last_activity_at, one.ended_at)
+                for _, rate in list_writes_per_second(self._reference.last, one.last_activity_at, one.ended_at, ignored)
             )
         total = sum(rate for _, rate in rates)
         if total > max(_ENDLESS_PER_SECOND, _ENDLESS_FACTOR * usual):

@@ -122,8 +122,9 @@ def of_a_rehearsal() -> str:
 def of_perturbations() -> str:
     disturbance = Perturbation("crash/1", "crash", 1, "the controller is killed after write 1")
     steps = [StepRecord(0, "start", 0.0, 1.0), StepRecord(1, "apply a.yaml", 1.0, 2.0)]
+    reached = frozenset([disturbance.id])
     plain, disturbed = (
-        RunRecord(one, 0.0, [request("create", "configmaps", "a")], steps=steps, is_reached=True, log="hello")
+        RunRecord(one, 0.0, [request("create", "configmaps", "a")], steps=steps, reached=reached, log="hello")
         for one in (None, disturbance)
     )
     reference = Reference.from_records([plain], workload())

@@ -30,6 +30,12 @@ class Case:
     workload: str
     perturbation: str
     found: str
+    environment: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Name of the test."""
+        return "-".join([self.operator, *(value for _, value in self.environment)])
 
     def command(self, folder: Path) -> Sequence[str]:
         """Command that runs the operator; skips the test without the tools it needs."""
@@ -83,13 +89,23 @@ CASES = [
     ),
     Case("random_name.py", "create", "crash/1/create-configmaps-1", "object leaked: configmaps default/db-* of db#2"),
     Case("already_exists.py", "create", "timeout/1/create-configmaps-1", "configmaps default/db-data is missing"),
+    Case(
+        "one_attempt.py", "create", "webhook-timeout/1/labels.example.com", "configmaps default/db-settings is missing"
+    ),
+    Case(
+        "one_attempt.py",
+        "create",
+        "webhook-timeout/1/labels.example.com",
+        "configmaps default/db-settings: metadata.labels.checked is absent, not 'yes'",
+        (("FAILURE_POLICY", "Ignore"),),
+    ),
     Case("go", "recreate", "time-travel/3/deletion-of-db", "deletes too much: deletes 2 of configmaps default/db-data"),
 ]
 
 
 def perturb(case: Case, folder: Path, *options: str, is_fixed: bool) -> "subprocess.CompletedProcess[str]":
     arguments = ["--workload", str(PROOF / "workloads" / case.workload), *options, "--", *case.command(folder)]
-    environment = {**os.environ, "OPERATOR": "fixed" if is_fixed else "broken"}
+    environment = {**os.environ, **dict(case.environment), "OPERATOR": "fixed" if is_fixed else "broken"}
     return subprocess.run(
         [sys.executable, "-m", "mockkube", "perturb", *arguments],
         env=environment, capture_output=True, text=True, check=False,
@@ -98,7 +114,7 @@ def perturb(case: Case, folder: Path, *options: str, is_fixed: bool) -> "subproc
 
 @pytest.mark.parametrize(
     "case",
-    [pytest.param(case, marks=() if case.operator in SHORT else pytest.mark.long, id=case.operator) for case in CASES],
+    [pytest.param(case, marks=() if case.operator in SHORT else pytest.mark.long, id=case.id) for case in CASES],
 )
 def test_the_bug_is_found_and_gone_when_it_is_fixed(case: Case, tmp_path: Path) -> None:
     options = ("--only", case.perturbation, "--references", "2")
@@ -110,7 +126,7 @@ def test_the_bug_is_found_and_gone_when_it_is_fixed(case: Case, tmp_path: Path) 
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("case", CASES, ids=lambda case: case.operator)
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.id)
 def test_a_fixed_operator_is_not_reported(case: Case, tmp_path: Path) -> None:
     fixed = perturb(case, tmp_path, "--references", "2", is_fixed=True)
     assert fixed.returncode == 0, fixed.stdout + fixed.stderr

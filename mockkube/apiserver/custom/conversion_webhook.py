@@ -51,7 +51,7 @@ class ConversionWebhook:
         uid = self._dependencies.random.new_uid()
         try:
             answer = await self._dependencies.call_webhook(
-                self._client, self._make_review(objects, target, uid), _TIMEOUT_SECONDS
+                self._client, self._make_review(objects, target, uid), _TIMEOUT_SECONDS, ""
             )
             converted = self._converted_objects(answer, uid)
         except (WebhookCallError, _InvalidResponse) as error:

@@ -47,7 +47,7 @@ class WebhookClient:
             await self._session.close()
             self._session = None
 
-    async def post(self, client: ReadOnlyObject, review: ReadOnlyObject, seconds: float) -> Any:
+    async def post(self, client: ReadOnlyObject, review: ReadOnlyObject, seconds: float, name: str = "") -> Any:
         """Return the response to a review; raise WebhookCallError if none can be parsed within the timeout."""
         span = current_span()
         query = f"?timeout={seconds:g}s"

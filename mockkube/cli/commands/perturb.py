@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.command(short_help="Run a controller again and again with one disturbance each.")
 @click.argument("command", nargs=-1, type=click.UNPROCESSED, metavar="-- COMMAND...")
-@click.option("--workload", "directory", required=True, type=click.Path(path_type=Path), metavar="DIR",
+@click.option("--workload", "directory", type=click.Path(path_type=Path), metavar="DIR",
               help="Manifests, applied in the order of their files, and perturb.yaml.")  # fmt: skip
 @click.option("--time", "seconds_max", type=click.FloatRange(1), default=600.0, show_default=True, metavar="SECONDS",
               help="How long all runs together may take.")  # fmt: skip
@@ -29,22 +29,31 @@ if TYPE_CHECKING:
 @click.option("--references", type=click.IntRange(1), default=3, show_default=True, metavar="N",
               help="Undisturbed runs to learn from.")  # fmt: skip
 @click.option("--only", multiple=True, metavar="ID", help="Try this perturbation only. May be repeated.")
+@click.option("--one-by-one", is_flag=True, help="Give each perturbation a run of its own, even if time runs out.")
 @click.option("--steps", metavar="N,N", default="", help="Play these steps of the workload only.")
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of uids and generated names.")
 @click.option("--list", "lists", is_flag=True, help="Play the reference runs, and list the perturbations.")
+@click.option("--schema", is_flag=True, help="Print the JSON schema of perturb.yaml.")
 @click.option("--junit", metavar="FILE", type=click.Path(), help="Write the results as JUnit's XML.")
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write a report as one HTML file.")
 @picture_option
 @click.option("--markdown", metavar="FILE", type=click.Path(), help="Write the findings as Markdown.")
 @click.option("--verbose", "-v", is_flag=True, help="Show the timeline of each finding.")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
-def command(command: tuple[str, ...], directory: Path, *, lists: bool, **options: Any) -> Exit:
+def command(command: tuple[str, ...], directory: Path | None, *, lists: bool, schema: bool, **options: Any) -> Exit:
     """Run a controller against clusters of its own: undisturbed, then with one perturbation in each run.
 
     COMMAND is any program that reads KUBECONFIG; {kubeconfig} in an argument is replaced by its path. Perturbations are
     chosen from what the controller does: crashes after writes, failed and repeated requests, held back and missed
     events, stale caches. Ends with 1 when the controller does not recover from one of them.
     """
+    if schema:
+        from mockkube.perturb.workload_schema import render_schema
+
+        click.echo(render_schema())
+        return Exit.OK
+    if directory is None:
+        raise ConfigurationError("--workload is missing: give a directory with manifests, or with perturb.yaml")
     from mockkube.explore.replay import without_logs
     from mockkube.perturb.session import SessionOptions, run_session
     from mockkube.perturb.workload_file import load_workload
@@ -57,6 +66,7 @@ def command(command: tuple[str, ...], directory: Path, *, lists: bool, **options
         references=options["references"],
         seed=options["seed"],
         only=options["only"],
+        one_by_one=options["one_by_one"],
         command=command,
     )
     with without_logs() if not options["verbose"] else nullcontext():

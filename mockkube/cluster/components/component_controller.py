@@ -30,6 +30,7 @@ from mockkube.cluster.control.control_api import ControlApi
 from mockkube.cluster.control.reconciler import Reconciler
 from mockkube.cluster.control.schemas import GROUP
 from mockkube.cluster.execution.executor import Executor
+from mockkube.cluster.faults.fault_injecting_webhooks import FaultInjectingWebhooks
 from mockkube.cluster.faults.faults import Faults
 from mockkube.cluster.state.state_directory import ComponentSummary
 from mockkube.features.components import API_SERVER, is_api_server
@@ -256,14 +257,26 @@ class ComponentController:
             dependencies = self._api_server_dependencies
 
             def build(spec: ComponentSpec) -> Server:
-                return self._dependencies.build_api_server(
+                server = self._dependencies.build_api_server(
                     replace(dependencies, settings=spec.settings, hot_loops=self.factory.reset_hot_loops(name))
                 )
+                self._inject_faults_into_webhooks(name, server)
+                return server
 
             self._replicas[name] = ApiServerReplica(
                 self._dependencies.make_listener(name), self.local_clients.get_endpoint(name), build, dependencies.clock
             )
         return self._replicas[name]
+
+    def _inject_faults_into_webhooks(self, name: str, server: Server) -> None:
+        """Let the faults of the cluster apply to the admission webhooks that a server calls."""
+        if server.api_server is None:
+            return
+        dependencies, own = server.api_server.registry.dependencies, self._dependencies
+        webhooks = FaultInjectingWebhooks(
+            name, dependencies.call_webhook, own.faults, pause_step=own.executor.pause_step
+        )
+        dependencies.call_webhook = webhooks.post
 
     def is_ready(self) -> bool:
         """Return whether some change is not reconciled yet."""

@@ -50,6 +50,7 @@ class FaultStrategy(StatusStrategy):
         return [
             *_validate_match(spec.get("match", {})),
             *_validate_injection(spec.get("inject", {})),
+            *_validate_webhook(spec.get("match", {}), spec.get("inject", {})),
             *_validate_amount(spec),
         ]
 
@@ -70,6 +71,21 @@ def _validate_match(match: ReadOnlyObject) -> list[FieldError]:
         if verb not in (*VERBS, "*"):
             found.append(not_supported(f"spec.match.verbs[{index}]", verb, (*VERBS, "*")))
     return found
+
+
+def _validate_webhook(match: ReadOnlyObject, inject: ReadOnlyObject) -> list[FieldError]:
+    """Check a fault of webhooks: they can only be slow or fail, and know the request by its AdmissionReview."""
+    if not match.get("webhook"):
+        return []
+    matched = [name for name in ("component", "userAgent", "fromCache") if match.get(name)]
+    injected = [name for name in (*_EFFECTS[1:], "afterEffect") if inject.get(name)]
+    return [
+        *(forbidden(f"spec.match.{name}", "may not go with webhook: match user") for name in matched),
+        *(
+            forbidden(f"spec.inject.{name}", "may not go with webhook: give delaySeconds or status")
+            for name in injected
+        ),
+    ]
 
 
 def _validate_name(match: ReadOnlyObject, field: str) -> list[FieldError]:

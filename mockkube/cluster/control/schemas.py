@@ -141,6 +141,11 @@ _FAULT_MATCH: Final = _make_object_schema(
     resources=_describe(_NAMES, "Resources as in RBAC: pods, pods/status, leases.coordination.k8s.io."),
     namespace=_describe(_STRING, "Namespace of the request."),
     name=_describe(_STRING, "Object name of the request."),
+    webhook=_describe(
+        _STRING,
+        "Calls of this admission webhook, or of all with *, instead of requests; the other fields match the request "
+        "for which it is called.",
+    ),
     fromCache=_describe(_BOOLEAN, "Only reads that a lagging cache may answer: those with resourceVersion=0."),
 )
 _FAULT_INJECTION: Final = _make_object_schema(

@@ -42,6 +42,8 @@ class FaultRequest:
     from_cache: bool = False
     # User that it acts as; HTTP requests have it only while there is a fault that `matches_users`.
     user: str = ""
+    # Name of the admission webhook that is called for the request; empty for the request itself.
+    webhook: str = ""
 
 
 class EventEffect(StrEnum):
@@ -177,6 +179,8 @@ def matches_request(match: Mapping[str, Any], request: FaultRequest) -> bool:
     )
     if any(match.get(field, value) != value for field, value in wanted):
         return False
+    if not _matches_webhook(match.get("webhook", ""), request.webhook):
+        return False
     if match.get("userAgent", "") not in request.user_agent:
         return False
     if match.get("fromCache") and not request.from_cache:
@@ -187,6 +191,11 @@ def matches_request(match: Mapping[str, Any], request: FaultRequest) -> bool:
     return (not verbs or "*" in verbs or request.verb in verbs) and (
         not resources or _matches_resource(resources, request)
     )
+
+
+def _matches_webhook(wanted: str, called: str) -> bool:
+    """Return whether a call of a webhook is meant; without one only the request itself is."""
+    return called == wanted or (wanted == "*" and bool(called))
 
 
 def _is_user_agent_of(component: str, user_agent: str) -> bool:
@@ -215,6 +224,8 @@ class Faults:
     on_response: Callable[[ObservedRequest], None] = lambda request: None
     # Called with a watch over HTTP, and the type, the object and its revision of each event that it delivers.
     on_event: Callable[[FaultRequest, str, Key, int], None] | None = None
+    # Called with each call of an admission webhook.
+    on_webhook: Callable[[FaultRequest], None] | None = None
     # Called when the faults have changed.
     listeners: dict[Callable[[], None], None] = field(default_factory=dict)
     has_event_faults: bool = False

@@ -8,7 +8,7 @@ from mockkube.report.wording import count_noun
 
 def describe_headline(result: SessionResult) -> str:
     """Return how many of the perturbations the controller does not recover from."""
-    reached = count_noun(sum(one.record.is_reached for one in result.results), "perturbation")
+    reached = count_noun(sum(one.is_reached for one in result.results), "perturbation")
     bad = sum(one.finding is not None for one in result.results)
     undisturbed = "It goes wrong even undisturbed. " if result.undisturbed else ""
     if not bad:

@@ -25,9 +25,10 @@ def summarize(result: SessionResult) -> str:
     """Return the result in one line."""
     count = len(result.findings)
     tried = len(result.results)
-    reached = sum(one.record.is_reached for one in result.results)
+    reached = sum(one.is_reached for one in result.results)
     not_tried = f", {len(result.not_tried)} not tried for lack of time" if result.not_tried else ""
+    runs = f", {result.runs} runs" if result.runs < tried else ""
     return (
         f"{count or 'no'} finding{'s' * (count != 1)} in {count_noun(tried, 'perturbation')} "
-        f"({reached} took place{not_tried}), {result.seconds:.0f} s"
+        f"({reached} took place{not_tried}){runs}, {result.seconds:.0f} s"
     )

@@ -36,4 +36,4 @@ def list_tiles(result: SessionResult, links: Mapping[str, str]) -> list[TileRow]
 def _judge(one: PerturbationResult) -> tuple[str, str]:
     if one.finding is not None:
         return _BAD
-    return _GOOD if one.record.is_reached else _MISSED
+    return _GOOD if one.is_reached else _MISSED

@@ -5,7 +5,7 @@ from itertools import zip_longest
 from typing import Final
 
 from mockkube.perturb.perturbation import Perturbation
-from mockkube.perturb.planning import crashes, errors, watches
+from mockkube.perturb.planning import crashes, errors, watches, webhooks
 from mockkube.perturb.recorder import RunRecord
 from mockkube.perturb.workload import Workload
 
@@ -25,6 +25,8 @@ KINDS: Final[Mapping[str, Planner]] = {
     errors.THROTTLE: errors.plan_throttling,
     errors.READ_ERROR: errors.plan_read_errors,
     errors.SLOW: errors.plan_slow_writes,
+    webhooks.TIMEOUT: webhooks.plan_webhook_timeouts,
+    webhooks.SLOW: webhooks.plan_slow_webhooks,
     watches.LEADERSHIP: watches.plan_lost_leadership,
 }
 """Planners by kind, most promising first."""

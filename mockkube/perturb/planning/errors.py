@@ -89,13 +89,13 @@ def plan_read_errors(record: RunRecord, workload: Workload) -> Iterator[Perturba
 
 
 def plan_slow_writes(record: RunRecord, workload: Workload) -> Iterator[Perturbation]:
-    """Yield slow writes in each step that has writes, as by a slow admission webhook."""
+    """Yield slow writes in each step that has writes."""
     for step in dict.fromkeys(write.step for write in list_writes(record, workload)):
         yield Perturbation(
             id=f"{SLOW}/{step}",
             kind=SLOW,
             step=step,
-            text=f"writes in step {step} take {_SLOW_SECONDS:g} s, as with a slow admission webhook",
+            text=f"writes in step {step} take {_SLOW_SECONDS:g} s each, as with a busy etcd",
             faults=tuple(
                 make_fault(
                     {"delaySeconds": _SLOW_SECONDS},

@@ -6,7 +6,10 @@ import pytest
 
 from mockkube.cluster.configuration.errors import ConfigurationError
 from mockkube.perturb.workload_file import load_workload
+from mockkube.perturb.workload_schema import make_workload_schema, render_schema
+from mockkube.scenario.yaml_lines import read_file
 
+CONFORMANCE = Path(__file__).parents[3] / "conformance"
 HEAD = "apiVersion: mockkube.dev/v1alpha1\nkind: PerturbWorkload\n"
 CRD = "apiVersion: apiextensions.k8s.io/v1\nkind: CustomResourceDefinition\nmetadata: {name: c}\n"
 
@@ -63,12 +66,28 @@ def test_perturb_yaml_has_steps_processes_and_limits(tmp_path: Path) -> None:
     [
         pytest.param("{}", [], "no controller: give its command after --", id="no controller"),
         pytest.param(
-            "{processes: [{name: a, command: [b]}]}", ["c"], "spec.processes besides a command", id="two of them"
+            "{processes: [{name: a, command: [b]}]}",
+            ["c"],
+            "spec.processes: besides a command after --",
+            id="two of them",
         ),
         pytest.param("{stepz: []}", ["c"], "unknown field: did you mean 'steps'?", id="misspelt"),
-        pytest.param("{perturbations: [crush]}", ["c"], "'crush' is none of them: known are crash", id="no kind"),
+        pytest.param(
+            "{perturbations: [crush]}",
+            ["c"],
+            "spec.perturbations[0]: 'crush' is no perturbation: known are crash",
+            id="no kind",
+        ),
         pytest.param("{ignore: [data.x]}", ["c"], "'data.x' has no path", id="no path"),
         pytest.param("{steps: [{aply: x}]}", ["c"], "did you mean 'apply'?", id="no step"),
+        pytest.param("{}", ["c"], "nothing to do: give manifests, or perturb.yaml with spec.steps", id="no steps"),
+        pytest.param("{cluster: {nods: 1}}", ["c"], ":3: spec.cluster.nods: unknown field", id="in the cluster"),
+        pytest.param("{never: [x]}", ["c"], "spec.never[0]: not a partial object", id="no object"),
+        pytest.param("{processes: [{name: A b, command: [x]}]}", [], "spec.processes[0]: name: 'A b'", id="no name"),
+        pytest.param(
+            "{processes: [{name: a, command: [x]}, {name: a, command: [y]}]}", [], "given twice", id="one name twice"
+        ),
+        pytest.param("{processes: [{name: a, command: []}]}", [], "command: give a program", id="no program"),
     ],
 )
 def test_mistakes_are_named(tmp_path: Path, spec: str, command: list[str], message: str) -> None:
@@ -76,6 +95,42 @@ def test_mistakes_are_named(tmp_path: Path, spec: str, command: list[str], messa
     with pytest.raises(ConfigurationError) as refused:
         load_workload(tmp_path, command)
     assert message in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        pytest.param("", "empty: begin it with 'apiVersion: mockkube.dev/v1alpha1'", id="empty"),
+        pytest.param("[1]", "not a mapping", id="list"),
+        pytest.param("apiVersion: v1\nkind: Pod\n", "v1 Pod is no workload", id="manifest"),
+        pytest.param(f"{HEAD}---\n{HEAD}", "2 documents: give one", id="two documents"),
+    ],
+)
+def test_a_file_that_is_no_workload_is_named(tmp_path: Path, text: str, message: str) -> None:
+    (tmp_path / "perturb.yaml").write_text(text)
+    with pytest.raises(ConfigurationError) as refused:
+        load_workload(tmp_path, ["true"])
+    assert message in str(refused.value)
+
+
+def test_a_manifest_without_a_kind_is_named(tmp_path: Path) -> None:
+    (tmp_path / "values.yaml").write_text("replicas: 3\n")
+    with pytest.raises(ConfigurationError, match=r"values.yaml:1: no object of Kubernetes: give apiVersion and kind"):
+        load_workload(tmp_path, ["true"])
+
+
+def test_the_schema_beside_the_examples_is_current() -> None:
+    assert (CONFORMANCE / "perturb.schema.json").read_text() == render_schema() + "\n"
+
+
+@pytest.mark.parametrize("path", sorted((CONFORMANCE / "perturb").iterdir()), ids=lambda path: path.name)
+def test_the_examples_are_valid_and_the_schema_knows_their_fields(path: Path) -> None:
+    assert load_workload(path, []).steps
+    spec = read_file(path / "perturb.yaml")[0]["spec"]
+    known = make_workload_schema()["properties"]["spec"]["properties"]
+    assert set(spec) <= set(known)
+    for process in spec["processes"]:
+        assert set(process) <= set(known["processes"]["items"]["properties"])
 
 
 def test_a_missing_directory_is_named(tmp_path: Path) -> None:

@@ -92,7 +92,8 @@ class AdmissionWebhook:
         try:
             try:
                 with child_span(f"Call {'mutating' if self.is_mutating else 'validating'} webhook", webhook=self.name):
-                    answer = await dependencies.call_webhook(self.raw["clientConfig"], admission_review, seconds)
+                    client = self.raw["clientConfig"]
+                    answer = await dependencies.call_webhook(client, admission_review, seconds, self.name)
             except WebhookCallError as error:
                 raise WebhookCallError(f"failed to call webhook: {error}") from error
             response = parse_response(answer, uid, version, is_mutating=self.is_mutating)

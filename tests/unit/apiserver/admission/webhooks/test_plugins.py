@@ -47,7 +47,7 @@ class Answers:
         self.answers, self.asked = answers, []
         world.registry.dependencies.call_webhook = self
 
-    async def __call__(self, client, review, seconds):
+    async def __call__(self, client, review, seconds, called):
         name = client["url"].rpartition("/")[2].partition(".")[0]
         self.asked.append((name, review["request"], seconds))
         answer = self.answers.get(name, {"allowed": True})
