@@ -13,6 +13,7 @@ from datetime import datetime
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError
+from mockkube.api.heartbeat_times import HeartbeatTimes
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
 from mockkube.lazy_dataclasses import dataclass
@@ -48,6 +49,8 @@ class Strategy:
     requires_qualified_finalizers = True
     # `metadata.generation` starts at 1 and increases when `spec` changes.
     tracks_generation = False
+    # Times that heartbeats set, by subresource: nothing else in an update of the kind depends on them.
+    heartbeat_times: Mapping[str, HeartbeatTimes] = {}
 
     def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Drop fields that a client may not set on creation, and set those of the server."""

@@ -18,6 +18,7 @@ class _Calls:
     admit_async: tuple[Callable[..., Awaitable[bool]], ...]
     validate: tuple[Callable[[AdmissionAttributes], None], ...]
     validate_async: tuple[Callable[[AdmissionAttributes], Awaitable[None]], ...]
+    may_decide_anew: tuple[Callable[[AdmissionAttributes], bool], ...]
 
     @classmethod
     def from_plugins(cls, plugins: Sequence[AdmissionPlugin]) -> "_Calls":
@@ -27,7 +28,13 @@ class _Calls:
             inherited = getattr(AdmissionPlugin, name)
             return tuple(getattr(plugin, name) for plugin in plugins if getattr(type(plugin), name) is not inherited)
 
-        return cls(methods("admit"), methods("admit_async"), methods("validate"), methods("validate_async"))
+        return cls(
+            methods("admit"),
+            methods("admit_async"),
+            methods("validate"),
+            methods("validate_async"),
+            tuple(plugin.may_decide_anew for plugin in plugins),
+        )
 
 
 class AdmissionChain:
@@ -78,3 +85,7 @@ class AdmissionChain:
         """Call the awaited validations of every plugin. If the write fails, quota stays charged, as upstream."""
         for validate in self._calls_for(request).validate_async:
             await validate(request)
+
+    def may_decide_anew(self, request: AdmissionAttributes) -> bool:  # hot: per heartbeat
+        """Return whether a plugin may decide anew about an update that repeats an earlier one."""
+        return any(ask(request) for ask in self._calls_for(request).may_decide_anew)

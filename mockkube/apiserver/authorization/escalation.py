@@ -28,6 +28,7 @@ class EscalationCheck(AdmissionPlugin):
     """
 
     name = "Escalation"
+    resources = tuple((GROUP, plural) for plural in (*_ROLES, *_BINDINGS))
 
     def __init__(self, authorizer: Authorizer) -> None:
         self._authorizer = authorizer
@@ -35,7 +36,7 @@ class EscalationCheck(AdmissionPlugin):
     def admit(self, request: AdmissionAttributes) -> None:
         """Check a new or changed role or binding."""
         resource = request.resource.storage_resource
-        if resource.group != GROUP or MASTERS_GROUP in request.scope.user.groups or _changes_only_bookkeeping(request):
+        if MASTERS_GROUP in request.scope.user.groups or _changes_only_bookkeeping(request):
             return
         if resource.plural in _ROLES:
             self._check_role(request, resource.plural)

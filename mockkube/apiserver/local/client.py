@@ -7,7 +7,7 @@ import logging
 import traceback
 from collections.abc import Callable, Sequence
 from types import TracebackType
-from typing import TYPE_CHECKING, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from mockkube_storage import errors as store_errors
 
@@ -22,12 +22,23 @@ from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.local import reviews, subresources
 from mockkube.apiserver.local.endpoint import LocalEndpoint, LocalServer
 from mockkube.apiserver.local.kind_view import KindView, LocalWatch
-from mockkube.apiserver.registry import creation, deletion, encoding, listing, patching, updating, watching
+from mockkube.apiserver.registry import (
+    creation,
+    deletion,
+    encoding,
+    heartbeats,
+    listing,
+    patching,
+    updating,
+    watching,
+)
 from mockkube.apiserver.registry import options as registry_options
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
+from mockkube.apiserver.registry.heartbeats import HeartbeatSender, ObservedUpdate
 from mockkube.apiserver.registry.options import ListOptions, WriteOptions, parse_list_options
 from mockkube.apiserver.registry.patching import Patch
 from mockkube.apiserver.registry.resource import RequestScope, Resource
+from mockkube.apiserver.registry.updating import UpdateResult
 from mockkube.apiserver.registry.watch_cache import CachedObject
 from mockkube.client.identity import ClientIdentity
 from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, DeleteOptions, Key, ObjectList, Selection
@@ -164,11 +175,13 @@ class LocalClient:
         with self._open_request("update", kind, key, subresource=subresource) as request:
             if subresource == "scale":
                 return await subresources.update_scale(request.resource, request.scope, obj, self._write_options)
+            if (shown := await self._repeat_heartbeat(request, obj)) is not None:
+                return shown
             request.scope.body_bytes = len(encoding.dumps(obj))  # what is large is worked on in a thread
             decoded = request.decode(obj)
             updated = await updating.replace(request.resource, request.scope, decoded, self._write_options)
             await _give_way_after(updated.object)
-            return request.view.get_object(updated.object)
+            return self._show_updated(request, obj, updated)
 
     async def patch(
         self, kind: str, key: Key, patch: object, *, patch_type: PatchType = PatchType.STRATEGIC, subresource: str = ""
@@ -177,15 +190,43 @@ class LocalClient:
         with self._open_request("patch", kind, key, subresource=subresource) as request:
             if patch_type not in request.resource.patch_types:
                 raise UnsupportedMediaType(f"the body of the request was in an unknown format: {patch_type}")
+            # Bodies of other types say something else, though they may be equal.
+            may_be_heartbeat = patch_type is PatchType.STRATEGIC and isinstance(patch, dict)
+            if may_be_heartbeat and (shown := await self._repeat_heartbeat(request, patch)) is not None:
+                return shown
             # The text is only needed to find repeated fields, which ignored field validation does not look for.
             text = b"" if self._write_options.field_validation == "Ignore" else encoding.dumps(patch)
             given = Patch(patch_type, text, patch)
             if subresource == "scale":
                 return await subresources.patch_scale(request.resource, request.scope, given, self._write_options)
             write = patching.apply if patch_type is PatchType.APPLY else patching.patch
-            patched = (await write(request.resource, request.scope, given, self._write_options)).object
-            await _give_way_after(patched)
-            return request.view.get_object(patched)
+            patched = await write(request.resource, request.scope, given, self._write_options)
+            await _give_way_after(patched.object)
+            if may_be_heartbeat:
+                return self._show_updated(request, patch, patched)
+            return request.view.get_object(patched.object)
+
+    async def _repeat_heartbeat(self, request: "_LocalRequest", body: Any) -> ReadOnlyObject | None:
+        """Return the object after an update that repeats this client's last one; None if it does not."""
+        resource, scope = request.resource, request.scope
+        if scope.subresource not in resource.strategy.heartbeat_times:
+            return None
+        sender = HeartbeatSender(self, request.verb, scope.subresource)
+        written = await heartbeats.repeat_heartbeat(resource, scope, sender, body)
+        if written is None:
+            return None
+        request.view.keep(written.object, written.shown)
+        await _give_way_after(written.object)
+        return written.shown
+
+    def _show_updated(self, request: "_LocalRequest", body: Any, updated: UpdateResult) -> ReadOnlyObject:
+        """Return the object after an update, and expect another if this was a heartbeat."""
+        resource, scope, shown = request.resource, request.scope, request.view.get_object(updated.object)
+        if updated.before is not None and scope.subresource in resource.strategy.heartbeat_times:
+            sender = HeartbeatSender(self, request.verb, scope.subresource)
+            update = ObservedUpdate(sender, body, updated.before, updated.object, shown)
+            heartbeats.note_heartbeat(resource, scope, self._write_options, update)
+        return shown
 
     async def delete(self, kind: str, key: Key, options: DeleteOptions = DELETE_DEFAULT) -> None:
         """Delete an object; finalizers or its grace period may keep it."""

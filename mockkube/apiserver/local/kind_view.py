@@ -82,6 +82,11 @@ class KindView:
 
     def _decode_and_keep(self, cached: CachedObject) -> ReadOnlyObject:
         obj = self._decode_again(cached)
+        self.keep(cached, obj)
+        return obj
+
+    def keep(self, cached: CachedObject, obj: ReadOnlyObject) -> None:
+        """Keep a decoded object for all readers."""
         if len(self._decoded) >= self._decoded_max or self._bytes > self._bytes_max:
             self._evict()
         self._decoded[cached] = obj
@@ -90,7 +95,6 @@ class KindView:
             self._unshared.append(cached)
             if len(self._unshared) > REPLACED_MAX:
                 self._share_values(self._unshared.popleft())
-        return obj
 
     def _share_values(self, cached: CachedObject) -> None:
         """Share the values of an object that many others were decoded after, if it is still the current one."""

@@ -54,6 +54,11 @@ class AdmissionAttributes:
         return self.obj
 
     @property
+    def has_other_kind(self) -> bool:
+        """Return whether its object is none of the resource: options of a connection, or a TokenRequest."""
+        return self.obj is not None and self.obj.get("kind") != self.resource.kind.kind
+
+    @property
     def annotations(self) -> ReadOnlyObject:
         """Annotations of the new object."""
         return self.new["metadata"].get("annotations") or {}
@@ -90,6 +95,13 @@ class AdmissionPlugin:
     async def validate_async(self, request: AdmissionAttributes) -> None:
         """Validate with calls that must be awaited, such as webhooks and quota; the last step before storing."""
 
+    def may_decide_anew(self, request: AdmissionAttributes) -> bool:
+        """Return whether an update may have another outcome than an equal one before, but for times.
+
+        A plugin that only compares the objects of a request has always the same. The request has no objects.
+        """
+        return True
+
 
 class Admission(Protocol):
     """Interface of the enabled plugins, run in order: an AdmissionChain, or one that admits everything."""
@@ -114,3 +126,17 @@ class Admission(Protocol):
     async def validate_async(self, request: AdmissionAttributes) -> None:
         """Call `validate_async` of every plugin, in order."""
         ...
+
+    def may_decide_anew(self, request: AdmissionAttributes) -> bool:
+        """Return whether a plugin may decide anew about an update that repeats an earlier one."""
+        ...
+
+
+async def admit_unstored(request: AdmissionAttributes) -> Object:
+    """Return the object of a request that stores nothing, as all plugins admit it."""
+    admission = request.resource.dependencies.admission
+    admission.admit(request)
+    await admission.admit_async(request)
+    admission.validate(request)
+    await admission.validate_async(request)
+    return request.new

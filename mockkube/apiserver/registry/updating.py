@@ -36,6 +36,8 @@ class UpdateResult:
 
     object: CachedObject
     is_created: bool = False
+    # State that it replaced in the store.
+    before: CachedObject | None = None
 
 
 async def replace(resource: Resource, scope: RequestScope, obj: Object, options: WriteOptions) -> UpdateResult:
@@ -224,7 +226,7 @@ async def _store_update(
         and (storage_resource.group, storage_resource.plural) == creation.SERVICES
     ):
         await dependencies.on_service_stored(new, old)
-    return UpdateResult(find_written(storage_resource, entry))
+    return UpdateResult(find_written(storage_resource, entry), before=cached)
 
 
 def _check_version(resource: Resource, scope: RequestScope, new: Object, cached: CachedObject) -> None:

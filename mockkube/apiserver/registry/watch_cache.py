@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from enum import StrEnum
 from sys import intern
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from mockkube_storage.model import Entry, Event, EventType
 from mockkube_storage.store import Store
@@ -28,6 +28,9 @@ from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.hot_loops import HotLoops
 from mockkube.runtime.steps import yield_to_event_loop
 from mockkube.runtime.waiters import Waiters
+
+if TYPE_CHECKING:
+    from mockkube.apiserver.registry.heartbeats import Heartbeat
 
 REGISTRY_PREFIX: Final = "/registry/"
 # Keys of what the processes of a control plane share besides objects.
@@ -78,6 +81,7 @@ class CachedObject:
         "_value",
         "_version_at",
         "head",
+        "heartbeat",
         "key",
         "name",
         "namespace",
@@ -106,6 +110,8 @@ class CachedObject:
         self._attributes = attributes
         # Whether another binary version stored it, differently than this one would: the next write rewrites it.
         self.needs_rewrite = foreign
+        # Update that left it like this and is expected to repeat.
+        self.heartbeat: Heartbeat | None = None
 
     @property
     def display_name(self) -> str:
@@ -116,6 +122,11 @@ class CachedObject:
     def size(self) -> int:
         """Size of the object in bytes, as it is stored."""
         return len(self._value)
+
+    @property
+    def stored_value(self) -> bytes:
+        """Value in the store; empty if another version of the binary wrote it."""
+        return self._value if self._version_at else b""
 
     @property
     def tail(self) -> bytes:  # hot: per object of a list

@@ -4,18 +4,20 @@ upstream 1.36: pkg/apis/coordination/validation/validation.go
 """
 
 import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Final
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, not_supported, required
+from mockkube.api.heartbeat_times import HeartbeatTimes
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.printers.accessors import name_of, string
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
 from mockkube.api.strategy import Strategy, StrategyContext
-from mockkube.api.times import parse_micro_time
+from mockkube.api.times import canonicalize_micro_time, parse_micro_time
 from mockkube.api.validation.formats import validate_immutable_field, validate_qualified_name
 
 _ELECTION_FIELDS: Final = ("strategy", "preferredHolder")
@@ -42,6 +44,7 @@ class LeaseStrategy(Strategy):
     # allowed.
     allow_create_on_update = True
     allow_unconditional_update = False
+    heartbeat_times: Mapping[str, HeartbeatTimes] = {"": {"spec": {"renewTime": canonicalize_micro_time}}}
 
     def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Drop the fields of coordinated leader election if its gate is off."""

@@ -7,6 +7,7 @@ from typing import Final
 from mockkube.api import names
 from mockkube.api.catalogue import STATUS, Subresource
 from mockkube.api.fields import FieldError
+from mockkube.api.heartbeat_times import HeartbeatTimes, ItemTimes
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.kinds.core.node_validation import validate_node, validate_node_update
@@ -16,6 +17,7 @@ from mockkube.api.printers.ages import UNKNOWN, format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, NONE, Cell, Printer, text_column, wide_column
 from mockkube.api.quantities.rounding import round_up_resource_list
 from mockkube.api.strategy import Strategy, StrategyContext
+from mockkube.api.times import canonicalize_time
 from mockkube.api.validation.addresses import STRICT_GATE, get_cidr_warnings
 from mockkube.api.validation.metadata import validate_metadata
 from mockkube.features.capabilities import Capabilities
@@ -45,6 +47,9 @@ class NodeStrategy(Strategy):
     """Strategy of Node; a node is created together with its status."""
 
     selectable_field_names = ("spec.unschedulable",)
+    heartbeat_times: Mapping[str, HeartbeatTimes] = {
+        "status": {"status": {"conditions": ItemTimes("type", {"lastHeartbeatTime": canonicalize_time})}}
+    }
 
     def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Keep the submitted status, without removed fields and those of disabled gates."""

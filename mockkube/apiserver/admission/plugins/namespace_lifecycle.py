@@ -36,6 +36,11 @@ class NamespaceLifecycle(AdmissionPlugin):
             error.details["causes"] = [cause]
             raise error
 
+    def may_decide_anew(self, request: AdmissionAttributes) -> bool:
+        """Return whether the namespace is missing, which rejects an update."""
+        namespace = request.scope.namespace
+        return bool(namespace) and request.find_resource("", "namespaces").get_cached("", namespace) is None
+
 
 def _namespace_phase(request: AdmissionAttributes, namespace: str) -> str:
     cached = request.find_resource("", "namespaces").get_cached("", namespace)

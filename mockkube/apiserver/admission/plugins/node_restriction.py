@@ -1,7 +1,4 @@
-"""NodeRestriction: restrict kubelets to their own node and the pods bound to it.
-
-Token requests and evictions of kubelets are not checked here, because they bypass admission.
-"""
+"""NodeRestriction: restrict kubelets to their own node and the pods bound to it."""
 
 # upstream 1.36: plugin/pkg/admission/noderestriction/admission.go
 from collections.abc import Callable, Mapping
@@ -50,6 +47,10 @@ class NodeRestriction(AdmissionPlugin):
         judge = _CHECKS.get((resource.group, resource.plural))
         if judge is not None:
             judge(node, request)
+
+    def may_decide_anew(self, request: AdmissionAttributes) -> bool:
+        """Return False: updates are judged by the user and the objects alone."""
+        return False
 
 
 def _check_pod(node: str, request: AdmissionAttributes) -> None:
@@ -223,6 +224,27 @@ def _check_resource_slice(node: str, request: AdmissionAttributes) -> None:
         raise new_forbidden(request, f"can only {verb} ResourceSlice with the same NodeName as the requesting node")
 
 
+def _check_token_request(node: str, request: AdmissionAttributes) -> None:
+    """Require that the token is bound to a pod of the node."""
+    if request.operation is not Operation.CREATE or request.scope.subresource != "token":
+        return
+    reference = request.new["spec"].get("boundObjectRef") or {}
+    name, uid = reference.get("name", ""), reference.get("uid", "")
+    if (reference.get("apiVersion"), reference.get("kind")) != ("v1", "Pod") or not name:
+        raise new_forbidden(request, "node requested token not bound to a pod")
+    if not uid:
+        raise new_forbidden(request, "node requested token with a pod binding without a uid")
+    cached = request.find_resource("", "pods").get_cached(request.scope.namespace, name)
+    if cached is None:
+        raise NotFound.for_object("", "pod", name)
+    pod = cached.load()
+    if uid != pod["metadata"]["uid"]:
+        differ = f"the UID in the bound object reference ({uid}) does not match the UID in record. "
+        raise new_forbidden(request, differ + "The object might have been deleted and then recreated")
+    if _node_name(pod) != node:
+        raise new_forbidden(request, "node requested token bound to a pod scheduled on a different node")
+
+
 def _check_signing_request(node: str, request: AdmissionAttributes) -> None:
     if request.resource.dependencies.capabilities.enabled("AllowInsecureKubeletCertificateSigningRequests"):
         return
@@ -243,6 +265,7 @@ _CHECKS: Final[Mapping[tuple[str, str], Callable[[str, AdmissionAttributes], Non
     ("", "pods"): _check_pod,
     ("", "nodes"): _check_node,
     ("", "persistentvolumeclaims"): _check_claim,
+    ("", "serviceaccounts"): _check_token_request,
     ("coordination.k8s.io", "leases"): _check_lease,
     ("storage.k8s.io", "csinodes"): _check_csi_node,
     ("resource.k8s.io", "resourceslices"): _check_resource_slice,

@@ -25,6 +25,7 @@ _TEMPLATE_PATHS: Final[Mapping[tuple[str, str], tuple[str, ...]]] = {
     (kind.group, kind.plural): kind.pod_spec[:-1] for kind in KINDS if len(kind.pod_spec) > 1
 }
 """Path to the pod template by group and plural."""
+_CHECKED: Final = frozenset((*_TEMPLATE_PATHS, ("", "pods"), ("", "namespaces")))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,11 @@ class PodSecurity(AdmissionPlugin):
             _validate_namespace(request)
         elif kind in _TEMPLATE_PATHS and not subresource:
             _warn_about_template(request, _TEMPLATE_PATHS[kind])
+
+    def may_decide_anew(self, request: AdmissionAttributes) -> bool:
+        """Return whether the kind is checked, by what the labels of its namespace demand."""
+        kind = request.resource.storage_resource.kind
+        return (kind.group, kind.plural) in _CHECKED
 
 
 def _namespace_policy(request: AdmissionAttributes) -> NamespacePolicy:

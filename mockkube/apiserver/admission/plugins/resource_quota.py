@@ -18,6 +18,7 @@ from mockkube.apiserver.registry.watch_cache import CachedObject
 # Attempts to charge a quota against concurrent writes; then the last conflict is the response.
 CHARGE_TRIES_MAX: Final = 100
 _IGNORED_RESOURCES: Final = (("", "events"), ("events.k8s.io", "events"), ("", "bindings"))
+_CHARGED_ON_UPDATE: Final = (("", "pods"), ("", "services"), ("", "persistentvolumeclaims"))
 _APISERVER_USER: Final = User("system:apiserver", groups=(MASTERS_GROUP,))
 _OPTIONS: Final = WriteOptions(field_manager="kube-apiserver")
 
@@ -44,6 +45,11 @@ class ResourceQuota(AdmissionPlugin):
             for name, charge in charges.items():
                 if charge:
                     await _charge_quota(request, name)
+
+    def may_decide_anew(self, request: AdmissionAttributes) -> bool:
+        """Return whether updates of the kind may change the usage of a quota."""
+        kind = request.resource.storage_resource.kind
+        return (kind.group, kind.plural) in _CHARGED_ON_UPDATE
 
 
 def _is_readable(resource: Resource, cached: CachedObject) -> bool:

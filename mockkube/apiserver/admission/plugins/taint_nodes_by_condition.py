@@ -22,3 +22,7 @@ class TaintNodesByCondition(AdmissionPlugin):
         taints = spec.get("taints") or []
         if not any((one.get("key"), one.get("effect")) == tuple(_NOT_READY_TAINT.values()) for one in taints):
             spec["taints"] = [*taints, dict(_NOT_READY_TAINT)]
+
+    def may_decide_anew(self, request: AdmissionAttributes) -> bool:
+        """Return False: nothing is done on updates."""
+        return False

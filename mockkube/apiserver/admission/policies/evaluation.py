@@ -114,7 +114,7 @@ class VersionedAttributes:
 
     def convert(self, obj: ReadOnlyObject | None) -> Object | None:
         """Return the object in the matched version; None if there is none."""
-        if obj is None or self.request.operation is Operation.CONNECT:
+        if obj is None or self.request.has_other_kind:
             return None if obj is None else dict(obj)
         return self.resource.to_served_version(dict(obj))
 
@@ -130,7 +130,7 @@ class VersionedAttributes:
     def set_object(self, value: Any) -> bool:
         """Set the changed object of the request, decoded and defaulted; return whether it differs."""
         scope, resource = self.request.scope, self.resource
-        if self.request.operation is Operation.CONNECT:
+        if self.request.has_other_kind:
             differs: bool = value != self.request.obj
             self.request.obj = value if isinstance(value, dict) else {}
             return differs
@@ -171,12 +171,13 @@ def make_admission_request(attributes: VersionedAttributes) -> Object:
     """Return the AdmissionRequest without its objects."""
     request, resource = attributes.request, attributes.resource
     scope, subject = request.scope, RequestMatcher(request)
-    if request.operation is Operation.CONNECT:
-        # The object of a connection is its options, which have a kind of their own.
-        kind = request_kind = {"group": "", "version": "v1", "kind": request.new["kind"]}
-        options = None
+    if request.has_other_kind:
+        group, _, version = request.new["apiVersion"].rpartition("/")
+        kind = request_kind = {"group": group, "version": version, "kind": request.new["kind"]}
     else:
         kind, request_kind = _group_version_kind(resource), _group_version_kind(request.resource)
+    options = None
+    if request.operation is not Operation.CONNECT:
         options = {"kind": _OPTIONS_KINDS[request.operation], "apiVersion": "meta.k8s.io/v1"}
     review: Object = {
         "uid": "",

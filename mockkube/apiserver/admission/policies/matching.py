@@ -137,6 +137,12 @@ def list_configuration(request: AdmissionAttributes, plural: str) -> Sequence[Ca
     return () if resource is None else resource.collection.well_formed(resource.prefix(""), "admission policies")
 
 
+def has_configuration(request: AdmissionAttributes, plural: str) -> bool:
+    """Return whether there is an object that configures admission."""
+    resource = request.resource.dependencies.find_storage_resource(GROUP, plural)
+    return resource is not None and bool(resource.collection.objects)
+
+
 def find_matching_resource(request: AdmissionAttributes, criteria: ReadOnlyObject) -> Resource | None:
     """Return the version of the resource that match criteria select; None if they do not match."""
     subject = RequestMatcher(request)

@@ -19,7 +19,7 @@ from mockkube.apiserver.admission.policies.bindings import (
 from mockkube.apiserver.admission.policies.conditions import conditions_match
 from mockkube.apiserver.admission.policies.evaluation import CelBudgetExceeded, EvaluationError, make_activation
 from mockkube.apiserver.admission.policies.expressions import BOOL, compile_expression, compile_variables, policy_scope
-from mockkube.apiserver.admission.policies.matching import RequestMatcher, list_configuration
+from mockkube.apiserver.admission.policies.matching import RequestMatcher, has_configuration, list_configuration
 from mockkube.apiserver.admission.policies.mutations import CompiledMutation
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin
 from mockkube.apiserver.registry.watch_cache import CachedObject
@@ -119,6 +119,10 @@ class MutatingAdmissionPolicy(AdmissionPlugin):
             reinvocation=reinvocation,
         )
         return await request.resource.run_with_conversions(play, request.scope.body_bytes)
+
+    def may_decide_anew(self, request: AdmissionAttributes) -> bool:
+        """Return whether there is a policy."""
+        return has_configuration(request, "mutatingadmissionpolicies")
 
     def _apply_policies(
         self,

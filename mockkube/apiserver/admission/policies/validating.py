@@ -28,7 +28,7 @@ from mockkube.apiserver.admission.policies.expressions import (
     compile_variables,
     policy_scope,
 )
-from mockkube.apiserver.admission.policies.matching import RequestMatcher, list_configuration
+from mockkube.apiserver.admission.policies.matching import RequestMatcher, has_configuration, list_configuration
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 from mockkube.lazy_dataclasses import dataclass
 
@@ -179,6 +179,10 @@ class ValidatingAdmissionPolicy(AdmissionPlugin):
             policy = self._policies.get(cached)
             for binding, denial in _find_denials(policy, bindings, request):
                 raise _rejection(request, policy, binding, denial)
+
+    def may_decide_anew(self, request: AdmissionAttributes) -> bool:
+        """Return whether there is a policy."""
+        return has_configuration(request, "validatingadmissionpolicies")
 
 
 def _find_denials(

@@ -10,6 +10,7 @@ from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.patching import json_patch
 from mockkube.api.patching.errors import PatchRejected
 from mockkube.apiserver.admission.policies.evaluation import VersionedAttributes
+from mockkube.apiserver.admission.policies.matching import has_configuration
 from mockkube.apiserver.admission.webhooks.webhook import AdmissionWebhook, list_webhooks
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 
@@ -36,6 +37,10 @@ class MutatingAdmissionWebhook(AdmissionPlugin):
                 patched = partial(_apply_patch, request, attributes, hook, said.patch)
                 changed |= await request.resource.run_with_conversions(patched)
         return changed
+
+    def may_decide_anew(self, request: AdmissionAttributes) -> bool:
+        """Return whether there is a webhook."""
+        return has_configuration(request, "mutatingwebhookconfigurations")
 
 
 def _apply_patch(
@@ -75,6 +80,10 @@ class ValidatingAdmissionWebhook(AdmissionPlugin):
         for task in tasks:
             if (refusal := task.result()) is not None:
                 raise refusal
+
+    def may_decide_anew(self, request: AdmissionAttributes) -> bool:
+        """Return whether there is a webhook."""
+        return has_configuration(request, "validatingwebhookconfigurations")
 
 
 def _find_matches(request: AdmissionAttributes) -> list[tuple[AdmissionWebhook, VersionedAttributes]]:

@@ -1,0 +1,264 @@
+"""Heartbeats: updates that set times of an object and change nothing else, like the renewal of a Lease.
+
+The first heartbeat of a client takes the way of every update, and leaves a `Heartbeat` at the stored object: the
+request that is expected next, and where the times are in the stored value. If the next update is that request, of the
+same client, and finds the object as the last one left it, the whole update can only repeat itself with other times.
+So the new value is the stored one with these times in place; decoding, defaults, managedFields, validation and
+encoding are left out. All else is as in any update: authorization, the check of the revision, a new resourceVersion,
+watches.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from operator import eq
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from mockkube_storage import errors as store_errors
+
+from mockkube.api.heartbeat_times import (
+    AmbiguousItems,
+    Canonicalize,
+    HeartbeatTimes,
+    Places,
+    TimePath,
+    are_canonical,
+    find_places,
+    find_times,
+    take_times,
+    with_times,
+)
+from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.api.managed_fields.managers import UPDATE
+from mockkube.api.times import render_time
+from mockkube.apiserver.registry import encoding
+from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
+from mockkube.apiserver.registry.creation import find_written
+from mockkube.apiserver.registry.managed_fields import manager_name
+from mockkube.lazy_dataclasses import dataclass
+
+if TYPE_CHECKING:
+    from mockkube.apiserver.registry.options import WriteOptions
+    from mockkube.apiserver.registry.resource import RequestScope, Resource
+    from mockkube.apiserver.registry.watch_cache import CachedObject
+
+# Times that one heartbeat may set; a node has one per condition.
+_TIMES_MAX: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class TimePosition:
+    """Where a stored value has a time: its first byte, the byte after it, and the number of the time."""
+
+    start: int
+    end: int
+    number: int
+
+
+class HeartbeatSender(NamedTuple):
+    """Sender of equal requests: a client with the same rights and options each time, with a verb and a subresource."""
+
+    client: object
+    verb: str
+    subresource: str
+
+
+class RepeatedUpdate(NamedTuple):
+    """Object after an update that repeats another: as it is stored, and as the client sees it."""
+
+    object: CachedObject
+    shown: ReadOnlyObject
+
+
+@dataclass(slots=True)
+class Heartbeat:
+    """Update of an object that is expected to repeat."""
+
+    sender: HeartbeatSender
+    shown: Any
+    """Object as the last one left it and the client sees it."""
+    shown_places: Places
+    body: Any
+    """Body of the next one but for times; None if it is the object as the client sees it."""
+    body_places: Places
+    formats: Sequence[Canonicalize]
+    positions: Sequence[TimePosition]
+    """Positions of the times in the stored value; the number after the last is the time in managedFields."""
+    times: list[Any]
+    """Times that the last one set."""
+    written_at: str
+    """Time of the last one in managedFields; empty if the object has none."""
+
+
+async def repeat_heartbeat(
+    resource: Resource, scope: RequestScope, sender: HeartbeatSender, body: Object
+) -> RepeatedUpdate | None:  # hot: per heartbeat
+    """Write what an update leads to that repeats the sender's last one; return None if it does not."""
+    cached = resource.get_cached(scope.namespace, scope.name)
+    if cached is None or (beat := cached.heartbeat) is None or beat.sender != sender:
+        return None
+    times: list[Any] = [None] * len(beat.formats)
+    expected = beat.shown if beat.body is None else beat.body
+    if not take_times(body, expected, beat.body_places, times) or not are_canonical(times, beat.formats):
+        return None
+    dependencies = resource.dependencies
+    written_at = render_time(dependencies.clock.now())
+    # Without a new time nothing would be written. After a step back of the clock managedFields have another order.
+    if times == beat.times or written_at < beat.written_at or _may_be_admitted_anew(resource, scope):
+        return None
+    value = _replace_times(cached.stored_value, beat.positions, [*times, written_at])
+    try:
+        entry = await dependencies.store.update(cached.key, value, expected=cached.revision)
+    except store_errors.Conflict:
+        return None
+    await dependencies.watch_cache.wait_until_at(entry.revision)
+    written = find_written(resource, entry)
+    cached.heartbeat, written.heartbeat = None, beat
+    beat.times, beat.written_at = times, written_at
+    shown = beat.shown = with_times(beat.shown, beat.shown_places, times)
+    shown["metadata"] = {**shown["metadata"], "resourceVersion": str(entry.revision)}
+    return RepeatedUpdate(written, shown)
+
+
+def _may_be_admitted_anew(resource: Resource, scope: RequestScope) -> bool:
+    attributes = AdmissionAttributes(Operation.UPDATE, resource, scope, None, None)
+    return resource.dependencies.admission.may_decide_anew(attributes)
+
+
+def _replace_times(value: bytes, positions: Sequence[TimePosition], times: Sequence[str]) -> bytes:
+    parts, at = list[bytes](), 0
+    for position in positions:
+        parts += (value[at : position.start], times[position.number].encode())
+        at = position.end
+    return b"".join((*parts, value[at:]))
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedUpdate:
+    """Update that took the way of every update, and may be the first of many heartbeats."""
+
+    sender: HeartbeatSender
+    body: Object
+    before: CachedObject
+    after: CachedObject
+    shown: ReadOnlyObject
+    """Object after it as the client sees it."""
+
+
+def note_heartbeat(resource: Resource, scope: RequestScope, options: WriteOptions, update: ObservedUpdate) -> None:
+    """Expect another heartbeat if an update was one."""
+    before, after, body, shown = update.before, update.after, update.body, update.shown
+    declared = resource.strategy.heartbeat_times[scope.subresource]
+    is_plain = resource.storage_resource is resource and before.stored_value and after.stored_value
+    if not is_plain or before is after or scope.warnings or _may_be_admitted_anew(resource, scope):
+        return
+    try:
+        formats = find_times(body, declared)
+        numbers = {path: number for number, path in enumerate(formats)}
+        body_places, shown_places = (find_places(one, declared, numbers) for one in (body, shown))
+        times = _read_times(body, body_places, len(numbers))
+        if not 0 < len(times) <= _TIMES_MAX or _read_times(shown, shown_places, len(numbers)) != times:
+            return
+        stored = _StoredTimes.find(resource, scope, options, declared, numbers, before, after)
+    except AmbiguousItems:
+        return
+    # A time that was not set anew may not come from the request.
+    if stored is None or stored.new != times or any(map(eq, stored.new, stored.old)):
+        return
+    is_patch = update.sender.verb == "patch"
+    if not is_patch and not _is_shown_object(body, body_places, before, shown):
+        return
+    after.heartbeat = Heartbeat(
+        update.sender,
+        shown,
+        shown_places,
+        encoding.loads(encoding.dumps(body)) if is_patch else None,  # the caller may change its body later
+        body_places,
+        tuple(formats.values()),
+        stored.positions,
+        times,
+        stored.written_at,
+    )
+
+
+def _is_shown_object(body: Object, places: Places, before: CachedObject, shown: ReadOnlyObject) -> bool:
+    """Return whether the body of an update is the object as the client sees it, but for times."""
+    metadata = body["metadata"]
+    if metadata.get("resourceVersion") != str(before.revision):
+        return False
+    version = shown["metadata"]["resourceVersion"]
+    alike = {**body, "metadata": {**metadata, "resourceVersion": version}}
+    return take_times(alike, shown, places, [None] * _TIMES_MAX)
+
+
+def _read_times(value: ReadOnlyObject, places: Places, count: int) -> list[Any]:
+    times: list[Any] = [None] * count
+    take_times(value, value, places, times)
+    return times
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredTimes:
+    """Times in two stored values that differ in nothing else."""
+
+    old: list[Any]
+    new: list[Any]
+    written_at: str
+    positions: Sequence[TimePosition]
+
+    @classmethod
+    def find(
+        cls,
+        resource: Resource,
+        scope: RequestScope,
+        options: WriteOptions,
+        declared: HeartbeatTimes,
+        numbers: Mapping[TimePath, int],
+        before: CachedObject,
+        after: CachedObject,
+    ) -> _StoredTimes | None:
+        """Return the times before and after an update; None if it changed anything else."""
+        old, new = before.load(), after.load()
+        places_before, places = (find_places(one, declared, numbers) for one in (old, new))
+        old_times, new_times = _read_times(old, places_before, len(numbers)), _read_times(new, places, len(numbers))
+        written_before, written = (_find_written_at(resource, scope, options, one) for one in (old, new))
+        texts_before, texts = [*old_times, *written_before], [*new_times, *written]
+        written_at = texts[-1] if written else ""
+        if None in texts or None in texts_before:
+            return None
+        # Encoded once more with marks in place of the times, which show where each is.
+        marks = [f"~time-{number}".ljust(len(text), "~") for number, text in enumerate(texts)]
+        marked = with_times(new, places, marks)
+        if written:
+            *others, own = new["metadata"]["managedFields"]
+            marked["metadata"] = {**new["metadata"], "managedFields": [*others, {**own, "time": marks[-1]}]}
+        value = encoding.encode_stored(marked, resource.tag)
+        positions = _find_marks(value, marks)
+        same_before = len(texts) == len(texts_before) and _replace_times(value, positions, texts_before)
+        same_after = _replace_times(value, positions, texts)
+        is_heartbeat = (same_before, same_after) == (before.stored_value, after.stored_value)
+        return cls(old_times, new_times, written_at, positions) if positions and is_heartbeat else None
+
+
+def _find_marks(value: bytes, marks: Sequence[str]) -> Sequence[TimePosition]:
+    """Return where each mark is; nothing unless each is there once."""
+    if any(value.count(mark.encode()) != 1 for mark in marks):
+        return ()
+    found = [TimePosition(at := value.index(mark.encode()), at + len(mark), i) for i, mark in enumerate(marks)]
+    return tuple(sorted(found, key=lambda one: one.start))
+
+
+def _find_written_at(
+    resource: Resource, scope: RequestScope, options: WriteOptions, obj: ReadOnlyObject
+) -> tuple[str | None, ...]:
+    """Return the time of the manager's entry in managedFields; nothing if an object has none, None otherwise."""
+    entries = obj["metadata"].get("managedFields")
+    # An object that is stored without managers stays without.
+    if not entries:
+        return ()
+    name = manager_name(options.field_manager, scope.user_agent) or "unknown"
+    own = (name, UPDATE, resource.api_version, scope.subresource)
+    # A later time does not change the place of the last entry.
+    last = entries[-1]
+    found = (last.get("manager"), last.get("operation"), last.get("apiVersion"), last.get("subresource", ""))
+    return (last.get("time") if found == own else None,)
