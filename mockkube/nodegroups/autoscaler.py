@@ -185,15 +185,19 @@ class NodeAutoscaler:
         return [GroupState(group, found[group.name]) for group in self._groups]
 
     def _summarize(self) -> dict[str, GroupStatus]:
-        found = {}
-        for group in self._groups:
-            nodes = [node for node in self._nodes.list() if self._group_of(node) is group]
-            coming = sum(
-                Key("", node["metadata"]["name"]) not in self._nodes.objects and self._group_of(node) is group
-                for node in self._instances.list_coming()
-            )
-            found[group.name] = summarize_group(group, nodes, coming, self._unneeded_since)
-        return found
+        nodes: dict[str, list[ReadOnlyObject]] = {group.name: [] for group in self._groups}
+        coming = dict.fromkeys(nodes, 0)
+        for node in self._nodes.list():
+            if (group := self._group_of(node)) is not None:
+                nodes[group.name].append(node)
+        for node in self._instances.list_coming():
+            is_registered = Key("", node["metadata"]["name"]) in self._nodes.objects
+            if not is_registered and (group := self._group_of(node)) is not None:
+                coming[group.name] += 1
+        return {
+            group.name: summarize_group(group, nodes[group.name], coming[group.name], self._unneeded_since)
+            for group in self._groups
+        }
 
     # Growth
 

@@ -22,6 +22,7 @@ class _Instance:
 
     template: NodeTemplate
     at: float
+    ready_node: Object
     is_registered: bool = False
 
 
@@ -46,7 +47,9 @@ class Instances:
             number += 1
         self._last_numbers[group.name] = number
         name = f"{group.name}-{number}"
-        self._instances[name] = _Instance(template, self._clock.monotonic() + group.provision_seconds)
+        self._instances[name] = _Instance(
+            template, self._clock.monotonic() + group.provision_seconds, template.make_ready_node(name)
+        )
         return name
 
     def due_at(self) -> float | None:
@@ -79,9 +82,9 @@ class Instances:
             if is_late or (node is None and now > instance.at) or (node is not None and is_settled(node)):
                 del self._instances[name]
 
-    def list_coming(self) -> list[Object]:
+    def list_coming(self) -> list[ReadOnlyObject]:
         """Return all nodes that are on the way, as they will be."""
-        return [one.template.make_ready_node(name) for name, one in self._instances.items()]
+        return [one.ready_node for one in self._instances.values()]
 
 
 def is_settled(node: ReadOnlyObject) -> bool:

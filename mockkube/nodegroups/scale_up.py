@@ -3,7 +3,9 @@
 autoscaler 1.35: cluster-autoscaler/core/scaleup, estimator, expander
 """
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from heapq import heapify, heapreplace
 from typing import Final
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
@@ -233,12 +235,15 @@ def balance_zones(
     templates: Sequence[NodeTemplate], nodes: Sequence[ReadOnlyObject], count: int
 ) -> tuple[NodeTemplate, ...]:
     """Return so many templates that the zones have as equal numbers of nodes as possible."""
-    counts = {template.zone: sum(zone_of(node) == template.zone for node in nodes) for template in templates}
+    sizes = Counter(map(zone_of, nodes))
+    by_zone = {template.zone: template for template in reversed(templates)}
+    queue = [(sizes[zone], zone) for zone in by_zone]
+    heapify(queue)
     added = []
     for _ in range(count):
-        template = min(templates, key=lambda one: (counts[one.zone], one.zone))
-        counts[template.zone] += 1
-        added.append(template)
+        size, zone = queue[0]
+        heapreplace(queue, (size + 1, zone))
+        added.append(by_zone[zone])
     return tuple(added)
 
 

@@ -256,3 +256,20 @@ async def test_a_group_is_validated(cluster: SimulatedCluster) -> None:
         "spec.limits.cpu",
         "spec.scaleDown.utilizationThreshold",
     ]
+    capacity = {"cpu": "1", "memory": "1Gi", "example.com/gpu": "0.5", "a b": "1"}
+    wrong = {
+        "instanceTypes": [{"name": "x" * 64, "capacity": capacity}],
+        "labels": {"!!": "??"},
+        "zones": [f"z{number}" for number in range(101)],
+    }
+    with pytest.raises(Invalid) as refused:
+        await add_group(cluster, "g" * 60, **wrong)
+    assert [error.field for error in refused.value.errors] == [
+        "metadata.name",
+        "spec.instanceTypes[0].name",
+        "spec.instanceTypes[0].capacity.example.com/gpu",
+        "spec.instanceTypes[0].capacity",
+        "spec.labels",
+        "spec.labels",
+        "spec.zones",
+    ]

@@ -4,17 +4,18 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
-from mockkube.api.fields import FieldError, duplicate, invalid, not_supported, required
+from mockkube.api.fields import FieldError, duplicate, invalid, required, too_many
 from mockkube.api.json_objects import ReadOnlyObject
-from mockkube.api.names import check_dns_label
+from mockkube.api.names import check_dns_label, check_label_value
 from mockkube.api.printers.ages import format_time_since
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, integer_column, text_column
-from mockkube.api.quantities.quantity import parse
 from mockkube.api.strategy import StatusStrategy, StrategyContext
+from mockkube.api.validation.labels import validate_label_name, validate_labels
 
 SIZE_MAX: Final = 10_000
+INSTANCE_TYPES_MAX: Final = 1000
+ZONES_MAX: Final = 100
 _SECONDS_MAX: Final = 30 * 24 * 3600.0
-_EFFECTS: Final = ("NoExecute", "NoSchedule", "PreferNoSchedule")
 
 
 class NodeGroupStrategy(StatusStrategy):
@@ -22,11 +23,16 @@ class NodeGroupStrategy(StatusStrategy):
 
     def validate(self, obj: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the spec."""
+        # A cluster without node groups starts faster without the validation of nodes.
+        from mockkube.api.kinds.core.node_validation import validate_taints
+
         spec = obj["spec"]
         return [
+            *_validate_name(obj["metadata"].get("name", "")),
             *_validate_sizes(spec),
             *_validate_instance_types(spec.get("instanceTypes") or ()),
-            *_validate_taints(spec.get("taints") or ()),
+            *validate_labels(spec.get("labels") or {}, "spec.labels"),
+            *validate_taints(spec.get("taints") or (), "spec.taints"),
             *_validate_zones(spec.get("zones") or ()),
             *_validate_quantities(spec.get("limits") or {}, "spec.limits"),
             *_validate_seconds(spec, "spec", ("provisionSeconds",)),
@@ -36,6 +42,12 @@ class NodeGroupStrategy(StatusStrategy):
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate the spec if it changes."""
         return [] if new["spec"] == old["spec"] else self.validate(new, context)
+
+
+def _validate_name(name: str) -> Iterator[FieldError]:
+    """Require that names of the nodes, the group's with a number, are values of labels."""
+    for text in check_label_value(f"{name}-{SIZE_MAX}"):
+        yield invalid("metadata.name", name, f"with the number of a node {text}")
 
 
 def _validate_sizes(spec: ReadOnlyObject) -> Iterator[FieldError]:
@@ -53,6 +65,9 @@ def _validate_sizes(spec: ReadOnlyObject) -> Iterator[FieldError]:
 def _validate_instance_types(types: Any) -> Iterator[FieldError]:
     if not types:
         yield required("spec.instanceTypes", "give at least one type with its capacity")
+    if len(types) > INSTANCE_TYPES_MAX:
+        yield too_many("spec.instanceTypes", len(types), INSTANCE_TYPES_MAX)
+        return
     names = set()
     for index, one in enumerate(types):
         at = f"spec.instanceTypes[{index}]"
@@ -62,6 +77,8 @@ def _validate_instance_types(types: Any) -> Iterator[FieldError]:
         elif name in names:
             yield duplicate(f"{at}.name", name)
         names.add(name)
+        for text in check_label_value(name):
+            yield invalid(f"{at}.name", name, text)
         capacity = one.get("capacity") or {}
         for resource in ("cpu", "memory"):
             if resource not in capacity:
@@ -72,24 +89,20 @@ def _validate_instance_types(types: Any) -> Iterator[FieldError]:
 
 
 def _validate_quantities(amounts: ReadOnlyObject, at: str) -> Iterator[FieldError]:
+    from mockkube.api.kinds.core.pod.containers.resources import validate_resource_quantity
+
     for name, text in amounts.items():
+        yield from validate_label_name(name, at)
         try:
-            if parse(text).sign < 0:
-                yield invalid(f"{at}.{name}", text, "must be 0 or more")
+            yield from validate_resource_quantity(name, text, f"{at}.{name}")
         except ValueError as error:
             yield invalid(f"{at}.{name}", text, str(error))
 
 
-def _validate_taints(taints: Any) -> Iterator[FieldError]:
-    for index, taint in enumerate(taints):
-        at = f"spec.taints[{index}]"
-        if not taint.get("key"):
-            yield required(f"{at}.key", "")
-        if taint.get("effect") not in _EFFECTS:
-            yield not_supported(f"{at}.effect", taint.get("effect", ""), _EFFECTS)
-
-
 def _validate_zones(zones: Any) -> Iterator[FieldError]:
+    if len(zones) > ZONES_MAX:
+        yield too_many("spec.zones", len(zones), ZONES_MAX)
+        return
     for index, zone in enumerate(zones):
         if zone in zones[:index]:
             yield duplicate(f"spec.zones[{index}]", zone)

@@ -1,5 +1,6 @@
 """Decisions of the node autoscaler that depend on nothing but their arguments."""
 
+from collections import Counter
 from typing import Any
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from mockkube.nodegroups.drainability import find_blocker, sort_pods
 from mockkube.nodegroups.node_group import InstanceType, NodeGroup, NodeTemplate, price_of
 from mockkube.nodegroups.scale_down import calculate_utilization, find_candidates
-from mockkube.nodegroups.scale_up import ScaleUpOption, choose_option, describe_rejection
+from mockkube.nodegroups.scale_up import ScaleUpOption, balance_zones, choose_option, describe_rejection
 
 SMALL = InstanceType("small", {"cpu": "2", "memory": "8Gi"}, 0.1)
 LARGE = InstanceType("large", {"cpu": "8", "memory": "32Gi"}, 0.3)
@@ -121,3 +122,13 @@ def test_limits_count_the_nodes_that_are_there() -> None:
 def test_reasons_are_counted_as_upstream_does() -> None:
     text = describe_rejection({"max node group size reached": 2, "Insufficient cpu": 1})
     assert text == "pod didn't trigger scale-up: 1 Insufficient cpu, 2 max node group size reached"
+
+
+def test_ten_thousand_nodes_are_spread_evenly_over_a_hundred_zones() -> None:
+    templates = tuple(group(zones=[f"z{number}" for number in range(100)]).templates())
+    assert len(templates) == 200
+    there = [{"metadata": {"labels": {"topology.kubernetes.io/zone": "z7"}}}] * 30
+    added = balance_zones(templates, there, 10_000 - len(there))
+    assert {one.instance_type.name for one in added} == {"small"}
+    sizes = Counter(one.zone for one in added)
+    assert (sizes.pop("z7"), set(sizes.values())) == (70, {100})
