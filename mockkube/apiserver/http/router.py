@@ -4,6 +4,7 @@ import asyncio
 import logging
 import traceback
 from contextlib import suppress
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from aiohttp import web
@@ -225,6 +226,8 @@ class Router:
         scope = RequestScope(
             context.user, namespace, info.name, info.subresource, context.user_agent, warnings=context.warnings
         )
+        if info.verb in ("update", "patch"):
+            scope.authorize_creation = partial(self._request_authorizer.authorize_creation, context.user, info)
         if resource.kind.deprecation:
             scope.warn([resource.kind.deprecation])
         if resource.dependencies.warnings:

@@ -187,6 +187,8 @@ def _decode_json(part: str) -> dict[str, Any] | None:
 
 def _decode(text: str) -> bytes:
     try:
-        return base64.urlsafe_b64decode(text.encode() + b"=" * (-len(text) % 4))
+        # Strict, without padding and other characters: one token, one text.
+        padding = b"=" * (-len(text) % 4)
+        return b"" if "=" in text else base64.b64decode(text.encode() + padding, altchars=b"-_", validate=True)
     except ValueError:
         return b""

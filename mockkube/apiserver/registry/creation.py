@@ -116,6 +116,9 @@ async def insert(
         await dependencies.heavy_work.run(
             scope.body_bytes, partial(_validate, storage_resource, strategy, context, scope, new)
         )
+        if scope.authorize_creation is not None:
+            # upstream 1.36: apiserver/pkg/endpoints/handlers/update.go, withAuthorization
+            scope.authorize_creation()
         await request.resource.run_with_conversions(partial(dependencies.admission.validate, request), scope.body_bytes)
         # Quota is charged last, so that an object that is rejected for another reason uses none.
         await dependencies.admission.validate_async(request)

@@ -79,6 +79,8 @@ class RequestScope:
     resets_managed_fields: bool = False
     # Value that the object was decoded from. It tells an empty map from an absent one, which decoding makes equal.
     decoded_from: Any = None
+    # Raises Forbidden unless the user may create; set for updates and patches, which may turn out to create.
+    authorize_creation: Callable[[], object] | None = None
 
     def warn(self, texts: Iterable[str]) -> None:
         """Add warnings, each once."""

@@ -389,3 +389,63 @@ async def test_an_event_is_seen_in_both_its_groups(api: "Api", lab: str) -> None
     await api.create(f"{lab}/events", {"metadata": {"name": "a"}, "involvedObject": involved, "message": "said"})
     other = await api.get(lab.replace("/api/v1/", "/apis/events.k8s.io/v1/") + "/events/a")
     assert (other["apiVersion"], other["note"], other["regarding"]["name"]) == ("events.k8s.io/v1", "said", "p")
+
+
+@pytest.mark.parametrize(
+    ("method", "name", "body", "media"),
+    [
+        pytest.param("PATCH", "configmaps", config("new"), "application/apply-patch+yaml", id="apply"),
+        pytest.param("PUT", "endpoints", {"metadata": {"name": "new"}}, "application/json", id="put"),
+        pytest.param("PUT", "events", {"metadata": {"name": "new"}}, "application/json", id="put an event"),
+    ],
+)
+async def test_who_may_only_change_creates_nothing(
+    api: "Api", lab: str, method: str, name: str, body: Object, media: str
+) -> None:
+    group, namespace = "rbac.authorization.k8s.io", lab.rpartition("/")[2]
+    rbac = f"/apis/{group}/v1/namespaces/{namespace}"
+    rule = {"apiGroups": [""], "resources": [name], "verbs": ["get", "update", "patch"]}
+    await api.create(f"{rbac}/roles", {"metadata": {"name": "change"}, "rules": [rule]})
+    binding = {
+        "metadata": {"name": "change"},
+        "subjects": [{"kind": "User", "name": "jane", "apiGroup": group}],
+        "roleRef": {"kind": "Role", "name": "change", "apiGroup": group},
+    }
+    await api.create(f"{rbac}/rolebindings", binding)
+    if name == "events":
+        body = {
+            **body,
+            "involvedObject": {"namespace": namespace},
+            "metadata": {**body["metadata"], "namespace": namespace},
+        }
+    headers, path = {"Impersonate-User": "jane", "Content-Type": media}, f"{lab}/{name}/new"
+    query = "?fieldManager=test" if media != "application/json" else ""
+    refused = await api.ask(method, path + query, body, headers=headers)
+    assert refused.status == 403
+    assert f'User "jane" cannot create resource "{name}" in API group "" in the namespace' in refused.message
+    assert (await api.ask("GET", path)).status == 404
+    await api.patch(f"{rbac}/roles/change", {"rules": [{**rule, "verbs": ["*"]}]})
+    assert (await api.ask(method, path + query, body, headers=headers)).status == 201
+
+
+async def test_policies_judge_requests_for_tokens(api: "Api", lab: str) -> None:
+    group, namespace = "/apis/admissionregistration.k8s.io/v1", lab.rpartition("/")[2]
+    rule = {"apiGroups": [""], "apiVersions": ["v1"], "operations": ["CREATE"], "resources": ["serviceaccounts/token"]}
+    validation = {
+        "expression": "object.spec.boundObjectRef != null",
+        "messageExpression": "request.kind.kind + ' for ' + request.name",
+    }
+    only_here = {"matchLabels": {"kubernetes.io/metadata.name": namespace}}
+    constraints = {"resourceRules": [rule], "namespaceSelector": only_here}
+    spec = {"matchConstraints": constraints, "validations": [validation]}
+    await api.create(f"{group}/validatingadmissionpolicies", {"metadata": {"name": "tokens"}, "spec": spec})
+    binding = {"policyName": "tokens", "validationActions": ["Deny"]}
+    await api.create(f"{group}/validatingadmissionpolicybindings", {"metadata": {"name": "tokens"}, "spec": binding})
+    secret = await api.create(f"{lab}/secrets", {"metadata": {"name": "s"}})
+    refused = await api.ask("POST", f"{lab}/serviceaccounts/default/token", {"spec": {}})
+    assert (refused.status, refused.message.rpartition("request: ")[2]) == (422, "TokenRequest for default")
+    bound = {"apiVersion": "v1", "kind": "Secret", "name": "s", "uid": secret["metadata"]["uid"]}
+    answer = await api.ask("POST", f"{lab}/serviceaccounts/default/token", {"spec": {"boundObjectRef": bound}})
+    assert (answer.status, answer.json["kind"]) == (201, "TokenRequest")
+    await api.delete(f"{group}/validatingadmissionpolicybindings/tokens")
+    await api.delete(f"{group}/validatingadmissionpolicies/tokens")

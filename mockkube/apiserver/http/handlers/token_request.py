@@ -13,6 +13,7 @@ from mockkube.apiserver.http.requests import request_bodies
 from mockkube.apiserver.http.requests.resource_request import ResourceRequest
 from mockkube.apiserver.identity.service_account_tokens import TokenTerms
 from mockkube.apiserver.registry import creation, options
+from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation, admit_unstored
 from mockkube.lazy_dataclasses import dataclass
 
 EXPIRATION_SECONDS_DEFAULT: Final = 3600
@@ -44,13 +45,19 @@ async def create_token(resource_request: ResourceRequest) -> web.StreamResponse:
         resource_request, _DEFINITION, "TokenRequest", (f"{_GROUP}/v1",), validation=write_options.field_validation
     )
     # The service account may have been created a moment ago, through another server.
-    await resource_request.resource.dependencies.watch_cache.wait_until_fresh()
+    resource, scope = resource_request.resource, resource_request.scope
+    await resource.dependencies.watch_cache.wait_until_fresh()
+    _check_identity(resource_request, request["metadata"])
+    admitted = await admit_unstored(
+        AdmissionAttributes(Operation.CREATE, resource, scope, request, None, dry_run=write_options.dry_run)
+    )
+    # Webhooks may have changed it.
+    request = request_bodies.decode_as(resource_request, _DEFINITION, admitted)
     return resource_request.respond_unstored(_issue_token(resource_request, request), status=201)
 
 
 def _issue_token(resource_request: ResourceRequest, request: Object) -> Object:
     dependencies, scope = resource_request.resource.dependencies, resource_request.scope
-    _check_identity(resource_request, request["metadata"])
     cached = resource_request.resource.get_cached(scope.namespace, scope.name)
     if cached is None:
         raise NotFound.for_object("", "serviceaccounts", scope.name)

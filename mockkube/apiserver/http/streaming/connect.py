@@ -33,7 +33,7 @@ from mockkube.apiserver.http.streaming.streams import (
     runtime_error_status,
     success_status,
 )
-from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
+from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation, admit_unstored
 from mockkube.apiserver.registry.options import first_value, parse_bool, parse_int
 from mockkube.apiserver.registry.subresources import logs
 from mockkube.apiserver.registry.subresources.container_processes import ExecutableNotFound, start_process
@@ -118,18 +118,15 @@ async def _admit(request: ResourceRequest) -> ReadOnlyObject:
     if "dryRun" in context.query:
         raise BadRequest("dryRun is not supported")
     dependencies = resource.dependencies
-    attributes = AdmissionAttributes(Operation.CONNECT, resource, scope, _make_options(request), None)
-    dependencies.admission.admit(attributes)
-    await dependencies.admission.admit_async(attributes)
-    dependencies.admission.validate(attributes)
-    await dependencies.admission.validate_async(attributes)
+    connection = AdmissionAttributes(Operation.CONNECT, resource, scope, _make_options(request), None)
+    connect_options = await admit_unstored(connection)
     if dependencies.capabilities.enabled(_CREATE_GATE) and request.info.verb != "create":
         # A WebSocket opens with GET, which is the verb get; policies were written for POST, which is create.
         create_attributes = replace(get_resource_attributes(context.user, request.info), verb="create")
         decision = dependencies.authorize(create_attributes)
         if not decision.allowed:
             raise Forbidden.for_object(resource.group, resource.plural, scope.name, decision.reason)
-    return attributes.new
+    return connect_options
 
 
 def _make_options(request: ResourceRequest) -> Object:

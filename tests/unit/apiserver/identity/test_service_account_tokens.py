@@ -50,7 +50,9 @@ def test_a_changed_token_is_not_good():
     issuer = TokenIssuer()
     head, _, signature = issuer.issue(ROBOT, TERMS).split(".")
     claims = encode_base64url(orjson.dumps({"iss": issuer.issuer, "sub": "system:serviceaccount:kube-system:admin"}))
-    for forged in (f"{head}.{claims}.{signature}", f"{head}.{claims}.", f"{head}.{claims}.AAAA"):
+    genuine = issuer.issue(ROBOT, TERMS)
+    forged_tokens = (f"{head}.{claims}.{signature}", f"{head}.{claims}.", f"{head}.{claims}.AAAA")
+    for forged in (*forged_tokens, f"{genuine}=", f"{genuine[:-3]}!{genuine[-3:]}"):
         with pytest.raises(InvalidCredentials, match="error in cryptographic primitive"):
             issuer.verify(forged)
 

@@ -6,10 +6,12 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding
 
-from mockkube.api.errors import Forbidden
+from mockkube.api.errors import ApiError, Forbidden
 from mockkube.apiserver.admission.plugins.node_restriction import NodeRestriction
 from mockkube.apiserver.authorization.node import NODES_GROUP
 from mockkube.apiserver.identity.user import User
+from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
+from mockkube.apiserver.registry.resource import RequestScope
 
 PLUGIN = NodeRestriction()
 NODE = User("system:node:n", groups=(NODES_GROUP,))
@@ -115,6 +117,32 @@ async def test_a_node_creates_what_is_its_own(world, obj):
     PLUGIN.admit(request)
     with pytest.raises(Forbidden):
         PLUGIN.admit(by_node(request, User("system:node:other", groups=(NODES_GROUP,))))
+
+
+async def test_a_node_requests_tokens_only_for_its_own_pods(world):
+    await world.put(pod(), {**pod("m"), "metadata": {"name": "q", "namespace": "ns"}})
+    pods, accounts = (world.registry.resources["", "v1", plural] for plural in ("pods", "serviceaccounts"))
+
+    def refusal(reference):
+        spec = {"boundObjectRef": reference} if reference else {}
+        token = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "metadata": {}, "spec": spec}
+        scope = RequestScope(NODE, "ns", "default", "token")
+        try:
+            PLUGIN.admit(AdmissionAttributes(Operation.CREATE, accounts, scope, token, None))
+        except ApiError as error:
+            return error.message.partition("forbidden: ")[2] or error.message
+        return None
+
+    uids = {name: pods.get_cached("ns", name).load()["metadata"]["uid"] for name in ("p", "q")}
+    bound = {"apiVersion": "v1", "kind": "Pod", "name": "p", "uid": uids["p"]}
+    assert refusal(bound) is None
+    assert refusal(None) == "node requested token not bound to a pod"
+    assert refusal({**bound, "kind": "Secret"}) == "node requested token not bound to a pod"
+    assert refusal({**bound, "uid": ""}) == "node requested token with a pod binding without a uid"
+    assert refusal({**bound, "uid": "other"}).startswith("the UID in the bound object reference (other) does not match")
+    assert refusal({**bound, "name": "none"}) == 'pod "none" not found'
+    elsewhere = {**bound, "name": "q", "uid": uids["q"]}
+    assert refusal(elsewhere) == "node requested token bound to a pod scheduled on a different node"
 
 
 async def test_a_mirror_pod_belongs_to_the_node_and_stands_alone(world):
