@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
+from mockkube.api.digests import digest_json
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import pod_affinity_terms
 from mockkube.api.kinds.core.pod.containers.container_lists import all_containers
 from mockkube.api.kinds.core.pod.containers.containers import is_sidecar
+from mockkube.api.kinds.core.pod.known_specs import KnownSpecs
 from mockkube.api.kinds.core.pod.options import is_feature_enabled, uses_restart_rules
 from mockkube.features.capabilities import Capabilities
 
@@ -111,21 +113,37 @@ def _disabled_fields(caps: Capabilities) -> tuple[tuple[SpecItems, tuple[str, ..
     return tuple((items, fields) for gate, items, fields in _GATED_FIELDS if not is_feature_enabled(caps, gate))
 
 
+# Specs that keep all fields: new ones, and those that an update leaves as they are.
+_KEPT_NEW: Final[KnownSpecs[bool]] = KnownSpecs()
+_KEPT_UNCHANGED: Final[KnownSpecs[bool]] = KnownSpecs()
+
+
 def drop_disabled_pod_fields(new: Object, old: ReadOnlyObject | None, caps: Capabilities) -> None:
     """Drop the fields of disabled gates from a pod spec, unless the old spec uses them."""
-    before = old or {}
-    # An unchanged spec, the most frequent update, has nothing to drop.
-    for items, fields in _disabled_fields(caps) if new != before else ():
-        if any(field in item for item in items(before) for field in fields):
+    if old is not None and new != old:
+        _drop_disabled_fields(new, old, caps)
+        return
+    kept, digest = _KEPT_NEW if old is None else _KEPT_UNCHANGED, digest_json(new)
+    if kept.get(digest, caps):
+        return
+    _drop_disabled_fields(new, old or {}, caps)
+    if digest_json(new) == digest:
+        kept.put(digest, caps, True)
+
+
+def _drop_disabled_fields(new: Object, old: ReadOnlyObject, caps: Capabilities) -> None:
+    # An unchanged spec, the most frequent update, has nothing to drop here.
+    for items, fields in _disabled_fields(caps) if new != old else ():
+        if any(field in item for item in items(old) for field in fields):
             continue
         for item in items(new):
             for field in fields:
                 item.pop(field, None)
-    _drop_proc_mounts(new, before, caps)
-    _drop_claims(new, before, caps)
-    _drop_restart_policies(new, before, caps)
-    _drop_handlers(new, before, caps)
-    _drop_image_volumes(new, before, caps)
+    _drop_proc_mounts(new, old, caps)
+    _drop_claims(new, old, caps)
+    _drop_restart_policies(new, old, caps)
+    _drop_handlers(new, old, caps)
+    _drop_image_volumes(new, old, caps)
 
 
 def _drop_proc_mounts(new: Object, old: ReadOnlyObject, caps: Capabilities) -> None:

@@ -5,15 +5,30 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from mockkube.api.digests import digest_json
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.api.kinds.core.pod.known_specs import KnownSpecs
 from mockkube.api.quantities.quantity import Quantity, parse
 from mockkube.features.capabilities import Capabilities
 
 _QOS_RESOURCES: Final = ("cpu", "memory")
 
 
+# Classes of specs, by capabilities.
+_CLASSES: Final[KnownSpecs[str]] = KnownSpecs()
+
+
 def compute_pod_qos(spec: ReadOnlyObject, caps: Capabilities) -> str:
     """Return the QoS class: Guaranteed, Burstable or BestEffort."""
+    digest = digest_json(spec)
+    found = _CLASSES.get(digest, caps)
+    if found is None:
+        found = _compute_class(spec, caps)
+        _CLASSES.put(digest, caps, found)
+    return found
+
+
+def _compute_class(spec: ReadOnlyObject, caps: Capabilities) -> str:
     # Pod-level resources replace those of the containers altogether.
     if _uses_pod_level_resources(spec, caps):
         holders = [spec["resources"]]

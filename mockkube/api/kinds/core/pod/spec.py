@@ -3,13 +3,10 @@
 # upstream 1.36: pkg/apis/core/validation/validation.go, ValidatePodSpec
 
 from collections.abc import Callable, Iterator, Sequence
-from hashlib import blake2b
 from typing import Final
 
-import orjson
-
 from mockkube.api import names
-from mockkube.api.bounded_cache import BoundedCache
+from mockkube.api.digests import digest_json
 from mockkube.api.fields import (
     FieldError,
     duplicate,
@@ -33,6 +30,7 @@ from mockkube.api.kinds.core.pod.containers.resources import validate_container_
 from mockkube.api.kinds.core.pod.containers.security import validate_os, validate_pod_security_context
 from mockkube.api.kinds.core.pod.dns import validate_dns_config, validate_dns_policy
 from mockkube.api.kinds.core.pod.host_access import validate_host_access, validate_host_ports
+from mockkube.api.kinds.core.pod.known_specs import KnownSpecs
 from mockkube.api.kinds.core.pod.options import PodValidationOptions
 from mockkube.api.kinds.core.pod.pod_level_resources import validate_pod_level_resources
 from mockkube.api.kinds.core.pod.topology_spread import validate_topology_spread
@@ -43,9 +41,8 @@ from mockkube.api.validation.labels import validate_labels
 
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 ACTIVE_DEADLINE_SECONDS_MAX: Final = 2**31 - 1
-# Digests of valid specs, each with the options it was validated with. Replicas of a workload have equal specs, and each
-# is validated on creation and on several updates.
-_VALID_SPECS: Final[BoundedCache[bytes, PodValidationOptions]] = BoundedCache(4096)
+# Valid specs, by the options they were validated with.
+_VALID_SPECS: Final[KnownSpecs[bool]] = KnownSpecs()
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 _PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
 
@@ -58,13 +55,13 @@ def validate_pod_spec(
     # The validity of such a spec depends on the pod's name, which the digest does not cover.
     if _depends_on_name(spec):
         return _validate_spec(spec, meta, at, options)
-    digest = blake2b(orjson.dumps(spec), digest_size=16).digest()
+    digest = digest_json(spec)
     # Only valid specs are cached: errors contain the field path, which differs between pods and templates.
-    if _VALID_SPECS.get(digest) is options:
+    if _VALID_SPECS.get(digest, options):
         return []
     errors = _validate_spec(spec, meta, at, options)
     if not errors:
-        _VALID_SPECS.put(digest, options)
+        _VALID_SPECS.put(digest, options, True)
     return errors
 
 

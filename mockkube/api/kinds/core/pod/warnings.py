@@ -5,6 +5,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from mockkube.api.digests import digest_json
 from mockkube.api.fields import quote
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED
@@ -15,6 +16,7 @@ from mockkube.api.kinds.core.pod.containers.profiles import (
     SECCOMP_POD_ANNOTATION,
     to_app_armor_field,
 )
+from mockkube.api.kinds.core.pod.known_specs import KnownSpecs
 from mockkube.api.kinds.core.pod.volumes.warnings import overlap_warnings, volume_warnings
 from mockkube.api.quantities.quantity import parse
 from mockkube.api.strategy import StrategyContext
@@ -31,15 +33,41 @@ _DEPRECATED_ANNOTATIONS: Final = {
 }
 _SECCOMP_WARNING: Final = 'non-functional in v1.27+; use the "seccompProfile" field instead'
 _APP_ARMOR_WARNING: Final = 'deprecated since v1.30; use the "appArmorProfile" field instead'
+_PROFILE_ANNOTATIONS: Final = (
+    SECCOMP_POD_ANNOTATION,
+    SECCOMP_CONTAINER_ANNOTATION_PREFIX,
+    APP_ARMOR_ANNOTATION_PREFIX,
+)
 _BYTE_RESOURCES: Final = ("memory", "ephemeral-storage")
+
+
+# Specs without warnings, wherever they stand.
+_WITHOUT_WARNINGS: Final[KnownSpecs[bool]] = KnownSpecs()
 
 
 def pod_warnings(meta: ReadOnlyObject, spec: ReadOnlyObject, context: StrategyContext, at: str = "") -> list[str]:
     """Return the warnings about a pod, or about the template at a path."""
+    annotations = meta.get("annotations")
+    if annotations and any(map(_is_deprecated_annotation, annotations)):
+        return _find_warnings(annotations, spec, context, at)
+    digest = digest_json(spec)
+    if _WITHOUT_WARNINGS.get(digest, context.caps):
+        return []
+    warnings = _find_warnings({}, spec, context, at)
+    if not warnings:
+        _WITHOUT_WARNINGS.put(digest, context.caps, True)
+    return warnings
+
+
+def _is_deprecated_annotation(key: str) -> bool:
+    """Return whether warnings depend on an annotation with this key."""
+    return key in _DEPRECATED_ANNOTATIONS or key.startswith(_PROFILE_ANNOTATIONS)
+
+
+def _find_warnings(annotations: ReadOnlyObject, spec: ReadOnlyObject, context: StrategyContext, at: str) -> list[str]:
     prefix = f"{at}." if at else ""
     in_spec = f"{prefix}spec"
     warnings = [*_node_label_warnings(spec, in_spec)]
-    annotations = meta.get("annotations", {})
     for key, text in _DEPRECATED_ANNOTATIONS.items():
         if key in annotations:
             warnings.append(f"{prefix}metadata.annotations[{key}]: {text}")
