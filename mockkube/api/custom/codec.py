@@ -39,6 +39,10 @@ class CustomResourceCodec(Codec):
             node = self._nodes[version.name] = make_object_node(version.structural, self.metadata.node)
         return node
 
+    def decode_change(self, node: TypeNode, value: Any, state: DecodingState, before: Object) -> Object:
+        """Decode a value as a whole: what it shares with another one is pruned again."""
+        return self.decode(node, value, state)
+
     def get_decoder(self, node: TypeNode) -> Decoder:
         """Return the decoder of a type."""
         return (

@@ -29,6 +29,8 @@ class DecodingState:
 
 
 Decoder = Callable[[Any, DecodingState], Any]
+# Decoder of a value that was made from a decoded one and shares parts with it.
+ChangeDecoder = Callable[[Any, DecodingState, Object], Any]
 # Whole numbers below are written without a point.
 _INTEGRAL_FLOAT_MAX: Final = 1e15
 _EMPTY_SCALARS: Final = {
@@ -49,10 +51,17 @@ class Codec:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self._decoders: CompileCache[int, Decoder] = CompileCache()
+        self._change_decoders: dict[int, ChangeDecoder] = {}
 
     def decode(self, node: TypeNode, value: Any, state: DecodingState) -> Object:
         """Return a fresh object with the fields that this version knows; raise DecodingError for a wrong type."""
         decoded: Object = self.get_decoder(node)(value, state)
+        return decoded
+
+    def decode_change(self, node: TypeNode, value: Any, state: DecodingState, before: Object) -> Object:
+        """Decode a struct that was made from a decoded one, `before`; parts that both share are not decoded again."""
+        self.get_decoder(node)
+        decoded: Object = self._change_decoders[id(node.fields)](value, state, before)
         return decoded
 
     def get_decoder(self, node: TypeNode) -> Decoder:
@@ -112,6 +121,36 @@ class Codec:
                     out[key] = empty()
             return out
 
+        structs = {
+            field.name: id(field.node.fields) for field in node.fields.values() if field.node.shape is Shape.STRUCT
+        }
+        change_decoders = self._change_decoders
+
+        def decode_change(value: Any, state: DecodingState, before: Object) -> Any:
+            if value.__class__ is not dict:
+                raise DecodingError
+            out = {}
+            for key, given in value.items():
+                known = look(key)
+                if known is None:
+                    state.has_unknown_fields = True
+                elif given is not None:
+                    earlier = before.get(key)
+                    if given is earlier:
+                        out[key] = given
+                        continue
+                    if earlier.__class__ is dict and key in structs:
+                        decoded = change_decoders[structs[key]](given, state, earlier)
+                    else:
+                        decoded = known[0](given, state)
+                    if decoded or not known[1]:
+                        out[key] = decoded
+            for key, empty in always:
+                if key not in out:
+                    out[key] = empty()
+            return out
+
+        change_decoders[id(node.fields)] = decode_change
         return decode
 
 

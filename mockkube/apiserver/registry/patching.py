@@ -71,7 +71,7 @@ async def patch(resource: Resource, scope: RequestScope, patch: Patch, options: 
     patch = await resource.dependencies.heavy_work.run(scope.body_bytes, partial(_check_patch, patch, options))
 
     def change(old: Object) -> Object:
-        new = _decode_patched(resource, scope, patch, apply_patch(resource.node, patch, old), options)
+        new = _decode_patched(resource, scope, patch, old, apply_patch(resource.node, patch, old), options)
         updating.check_identity(resource, scope, new["metadata"])
         return new
 
@@ -163,16 +163,21 @@ def apply_patch(node: TypeNode, patch: Patch, old: Object) -> Any:
 
 
 def _decode_patched(
-    resource: Resource, scope: RequestScope, patch: Patch, patched: Any, options: WriteOptions
+    resource: Resource, scope: RequestScope, patch: Patch, old: Object, patched: Any, options: WriteOptions
 ) -> Object:
-    """Decode the patched object; errors are field errors of `patch`, as upstream words them."""
+    """Decode the patched object, which may share parts with the old one.
+
+    Errors are field errors of `patch`, as upstream words them.
+    """
     # upstream 1.36: apiserver/pkg/endpoints/handlers/patch.go
     found = DecodingState()
     # A strategic patch is applied to the typed object, so kind and apiVersion of the patch have no effect.
     if patch.type is not PatchType.STRATEGIC and (why := _find_kind_error(resource, patched)) is not None:
         raise _patch_error(patch, patched, why)
     try:
-        obj = resource.dependencies.codec.decode(resource.node, patched, found)
+        # Only what was stored in this version is decoded already.
+        decoded = old if resource.storage_resource is resource else {}
+        obj = resource.dependencies.codec.decode_change(resource.node, patched, found, decoded)
     except DecodingError as error:
         raise _patch_error(patch, patched, _decoding_error_text(resource, patch, patched)) from error
     if resource.accepts_other_kinds and (version := obj.get("apiVersion", "")) != resource.api_version:

@@ -213,3 +213,36 @@ def test_a_schema_in_a_place_where_something_else_may_stand_is_pruned_too(given:
     found = DecodingState()
     assert CODEC.decode(SCHEMA.get_type(PROPS), given, found) == decoded
     assert not found.has_unknown_fields
+
+
+def decode_change(definition: str, value: Any, before: Any) -> tuple[Any, bool]:
+    """What the type makes of a value that was made from a decoded one; and whether it has unknown fields."""
+    found = DecodingState()
+    return CODEC.decode_change(SCHEMA.get_type(CORE + definition), value, found, before), found.has_unknown_fields
+
+
+def test_a_change_is_decoded_as_the_whole_value_is() -> None:
+    before = decode(CORE + "Pod", {"metadata": {"name": "p", "labels": {"a": "b"}}, "spec": {"hostPID": True}})
+    metadata = {**before["metadata"], "annotations": {}, "surplus": 1, "namespace": None, "generateName": "g"}
+    changed = {**before, "metadata": metadata}
+    assert decode_change("Pod", changed, before) == (decode(CORE + "Pod", changed), True)
+    assert decode_change("Pod", changed, before)[0]["metadata"] == {
+        "name": "p",
+        "labels": {"a": "b"},
+        "generateName": "g",
+    }
+
+
+def test_parts_that_have_not_changed_are_shared() -> None:
+    before = decode(CORE + "Pod", {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c"}]}})
+    decoded, _ = decode_change("Pod", {**before, "metadata": {**before["metadata"], "name": "p"}}, before)
+    assert decoded["spec"] is before["spec"]
+    assert decoded["metadata"]["labels"] is before["metadata"]["labels"]
+    assert decoded["metadata"] is not before["metadata"]
+
+
+@pytest.mark.parametrize("wrong", [{"spec": []}, {"metadata": {"name": 1}}, {"spec": {"hostPID": "yes"}}])
+def test_a_changed_part_of_the_wrong_type_is_an_error(wrong: Any) -> None:
+    before = decode(CORE + "Pod", {"metadata": {"name": "p"}, "spec": {"hostPID": True}})
+    with pytest.raises(DecodingError):
+        decode_change("Pod", {**before, **wrong}, before)
