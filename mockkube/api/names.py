@@ -90,6 +90,8 @@ def check_dns_subdomain(name: str, *, prefix: bool = False, unit: str = "charact
     """Check a DNS subdomain: labels joined by dots, 253 bytes at most."""
     if prefix:
         name = _mask_trailing_dash(name)
+    if len(name) <= SUBDOMAIN_LENGTH_MAX and _SUBDOMAIN_RE.fullmatch(name):
+        return []
     found = _check_length(name, SUBDOMAIN_LENGTH_MAX, unit)
     if not _SUBDOMAIN_RE.fullmatch(name):
         found.append(format_regex_error(_SUBDOMAIN_TEXT, _SUBDOMAIN, "example.com"))
@@ -124,6 +126,8 @@ def check_dns_label(name: str, *, prefix: bool = False, unit: str = "characters"
     """Check a DNS label (RFC 1123), 63 bytes at most."""
     if prefix:
         name = _mask_trailing_dash(name)
+    if len(name) <= LABEL_LENGTH_MAX and _LABEL_RE.fullmatch(name):
+        return []
     found = _check_length(name, LABEL_LENGTH_MAX, unit)
     if not _LABEL_RE.fullmatch(name):
         # upstream names dots as the only problem if the rest is in order.
@@ -182,6 +186,8 @@ def _check_qualified_name_cached(name: str) -> tuple[str, ...]:
 
 def check_label_value(value: str) -> list[str]:
     """Check the value of a label: empty, or like the name part of its key."""
+    if len(value) <= LABEL_LENGTH_MAX and _VALUE_RE.fullmatch(value):
+        return []
     found = _check_length(value, LABEL_LENGTH_MAX, "bytes")
     if not _VALUE_RE.fullmatch(value):
         text = f"a valid label must be an empty string or {_KEY_TEXT.removeprefix('must ')}"

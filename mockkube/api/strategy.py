@@ -34,6 +34,8 @@ class StrategyContext:
     namespace_labels: Callable[[str], Mapping[str, str] | None] = _no_namespaces
     # The requesting user as a UserInfo, for kinds that record it.
     requester: ReadOnlyObject = field(default_factory=dict)
+    # The metadata of an update has been found valid: generically, with any segment of a path as a name.
+    metadata_is_valid: bool = False
 
 
 class Strategy:

@@ -3,7 +3,7 @@
 A creation is validated with `validate_metadata` and the kind's own rule for names. On update upstream validates the
 metadata several times, and each error becomes a cause: generically with `validate_metadata` (any path segment is
 a name, no finalizer native) and `validate_metadata_update`, then for the kind with `validate_native_metadata_update`.
-The registry does all that; some kinds, like pods, validate the new metadata once more with `validate_metadata`.
+The registry does all that; some kinds, like pods, validate the new metadata once more with `validate_metadata_again`.
 """
 
 # upstream 1.36: apimachinery/pkg/api/validation/objectmeta.go, pkg/apis/core/validation/validation.go
@@ -63,14 +63,26 @@ def validate_metadata(
     return found
 
 
+def validate_metadata_again(
+    obj: ReadOnlyObject, check_name: NameCheck, namespaced: bool, *, is_valid: bool
+) -> list[FieldError]:
+    """Validate the metadata of an update for the kind; `is_valid`: generically it is, so only names can be wrong."""
+    return (
+        _validate_names(obj["metadata"], check_name, "metadata")
+        if is_valid
+        else validate_metadata(obj, check_name, namespaced)
+    )
+
+
 def _validate_names(meta: ReadOnlyObject, check_name: NameCheck, at: str) -> list[FieldError]:
-    found = []
+    found: list[FieldError] = []
     if stem := meta.get("generateName"):
         found = [invalid(f"{at}.generateName", stem, text) for text in check_name(stem, prefix=True)]
     name = meta.get("name")
     if not name:
         return [*found, required(f"{at}.name", "name or generateName is required")]
-    found += [invalid(f"{at}.name", name, text) for text in check_name(name, prefix=False)]
+    if texts := check_name(name, prefix=False):
+        found += [invalid(f"{at}.name", name, text) for text in texts]
     if "\0" in name and not found:  # differs: of the kinds that take any segment of a path, etcd can hold such names
         found.append(invalid(f"{at}.name", name, "may not contain '\\x00'"))
     return found
@@ -82,13 +94,17 @@ def _validate_namespace(meta: ReadOnlyObject, namespaced: bool, at: str) -> list
         return [forbidden(f"{at}.namespace", "not allowed on this type")] if namespace else []
     if not namespace:
         return [required(f"{at}.namespace")]
-    return [invalid(f"{at}.namespace", namespace, text) for text in names.check_dns_label(namespace)]
+    texts = names.check_dns_label(namespace)
+    return [invalid(f"{at}.namespace", namespace, text) for text in texts] if texts else []
 
 
 def validate_annotations(annotations: Mapping[str, str], at: str) -> list[FieldError]:
     """Validate the keys of annotations, and their total size."""
     # upstream lowercases annotation keys first: their prefix may have uppercase letters, unlike that of labels.
-    found = [invalid(at, key, text) for key in annotations for text in names.check_qualified_name(key.lower())]
+    found: list[FieldError] = []
+    for key in annotations:
+        if texts := names.check_qualified_name(key.lower()):
+            found += [invalid(at, key, text) for text in texts]
     if _annotations_size(annotations) > ANNOTATIONS_BYTES_MAX:
         found.append(too_long(at, ANNOTATIONS_BYTES_MAX))
     return found
@@ -100,7 +116,10 @@ def validate_annotations_size(annotations: Mapping[str, str], at: str) -> list[F
 
 
 def _annotations_size(annotations: Mapping[str, str]) -> int:
-    return sum(names.byte_length(key) + names.byte_length(value) for key, value in annotations.items())
+    size = 0
+    for key, value in annotations.items():
+        size += names.byte_length(key) + names.byte_length(value)
+    return size
 
 
 def validate_owner_references(owners: Sequence[ReadOnlyObject], at: str) -> list[FieldError]:

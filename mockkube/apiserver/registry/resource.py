@@ -220,7 +220,9 @@ class Resource:
         folder = f"/registry/{DIRECTORIES.get(self.plural, self.plural)}"
         return f"{folder}/{namespace}/{name}" if self.kind.namespaced else f"{folder}/{name}"
 
-    def strategy_context(self, subresource: str = "", *, user: User | None = None) -> StrategyContext:
+    def strategy_context(
+        self, subresource: str = "", *, user: User | None = None, metadata_is_valid: bool = False
+    ) -> StrategyContext:
         """Return the context for the strategy's hooks at this moment."""
         dependencies = self.dependencies
         requester = {} if user is None else user.to_user_info()
@@ -230,6 +232,7 @@ class Resource:
             subresource,
             dependencies.get_namespace_labels,
             requester,
+            metadata_is_valid,
         )
 
     def get_cached(self, namespace: str, name: str) -> CachedObject | None:
@@ -367,12 +370,12 @@ class Resource:
         """Convert a validated object to the form in which it is stored."""
         return obj
 
-    async def run_with_conversions(self, decide: Callable[[], T], size: int = 0) -> T:
+    def run_with_conversions(self, decide: Callable[[], T], size: int = 0) -> Awaitable[T]:
         """Return the result of `decide`, which handles objects of `size` bytes.
 
         It may be called more than once: again after each conversion that it turned out to need.
         """
-        return await self.dependencies.heavy_work.run(size, decide)
+        return self.dependencies.heavy_work.run(size, decide)
 
     def convert_for_validation(self, obj: Object) -> Object:
         """Convert an object written by another version to the version in which this one validates."""

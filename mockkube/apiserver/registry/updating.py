@@ -272,9 +272,9 @@ def _validate(resource: Resource, scope: RequestScope, new: Object, old: ReadOnl
 
 
 def _find_errors(resource: Resource, scope: RequestScope, new: Object, old: ReadOnlyObject) -> list[fields.FieldError]:
-    context = resource.strategy_context(scope.subresource)
     native = resource.strategy.requires_qualified_finalizers
     errors = find_update_errors(new, old, names.check_path_segment, resource.kind.namespaced, native=native)
+    context = resource.strategy_context(scope.subresource, metadata_is_valid=native and not errors)
     errors += resource.strategy.validate_update(new, old, context)
     if not errors:
         scope.warn(resource.strategy.warnings_on_update(new, old, context))

@@ -13,6 +13,7 @@ from mockkube.api.kinds.core.pod.containers.profiles import APP_ARMOR_ANNOTATION
 from mockkube.api.kinds.core.pod.options import DELETION_COST_ANNOTATION, PodValidationOptions, deletion_cost_is_integer
 from mockkube.api.kinds.core.pod.spec import MIRROR_ANNOTATION
 
+_AT: Final = "metadata.annotations"
 TOLERATIONS_ANNOTATION: Final = "scheduler.alpha.kubernetes.io/tolerations"
 
 
@@ -55,22 +56,30 @@ def _validate_annotated_tolerations(text: str, at: str, options: PodValidationOp
 def validate_pod_annotations_update(
     new: ReadOnlyObject, old: ReadOnlyObject, options: PodValidationOptions
 ) -> list[FieldError]:
+    """Validate a change of annotations, and the annotations."""
+    after = new["metadata"].get("annotations", {})
+    errors = validate_immutable_annotations(new, old)
+    return errors + validate_pod_annotations(after, new.get("spec", {}), _AT, options)
+
+
+def validate_immutable_annotations(new: ReadOnlyObject, old: ReadOnlyObject) -> list[FieldError]:
     """Validate a change of annotations; AppArmor and mirror annotations are immutable."""
-    at = "metadata.annotations"
     after, before = new["metadata"].get("annotations", {}), old["metadata"].get("annotations", {})
     errors: list[FieldError] = []
+    if after == before:
+        return errors
     for key, value in before.items():
         if after.get(key) != value:
-            errors += _validate_immutable_annotation(key, at, "remove or update")
+            errors += _validate_immutable_annotation(key, "remove or update")
     for key in after:
         if key not in before:
-            errors += _validate_immutable_annotation(key, at, "add")
-    return errors + validate_pod_annotations(after, new.get("spec", {}), at, options)
+            errors += _validate_immutable_annotation(key, "add")
+    return errors
 
 
-def _validate_immutable_annotation(key: str, at: str, verb: str) -> list[FieldError]:
+def _validate_immutable_annotation(key: str, verb: str) -> list[FieldError]:
     if key.startswith(APP_ARMOR_ANNOTATION_PREFIX):
-        return [forbidden(f"{at}[{key}]", f"may not {verb} AppArmor annotations")]
+        return [forbidden(f"{_AT}[{key}]", f"may not {verb} AppArmor annotations")]
     if key == MIRROR_ANNOTATION:
-        return [forbidden(f"{at}[{key}]", f"may not {verb} mirror pod annotation")]
+        return [forbidden(f"{_AT}[{key}]", f"may not {verb} mirror pod annotation")]
     return []

@@ -78,14 +78,16 @@ class PodStrategy(Strategy):
         spec = obj["spec"]
         obj["metadata"]["generation"] = 1
         # The class is fixed at creation: the kubelet sets up cgroups by it. 1.37 computes it from what is stored.
-        early_class = obj.get("status", {}).get("qosClass") or compute_pod_qos(spec, context.caps)
+        is_computed_last = context.caps.version >= _QOS_CLASS_LAST_SINCE
+        given = obj.get("status", {}).get("qosClass")
+        quality = "" if is_computed_last else given or compute_pod_qos(spec, context.caps)
         drop_disabled_pod_fields(spec, None, context.caps)
         _merge_label_keys(spec, obj["metadata"].get("labels", {}), context)
         _copy_app_armor_annotations(obj)
         if context.caps.enabled(_FIX_DEFAULTING):
             default_pod_level_resources_after_admission(spec)
-        is_computed_last = context.caps.version >= _QOS_CLASS_LAST_SINCE
-        quality = compute_pod_qos(spec, context.caps) if is_computed_last else early_class
+        if is_computed_last:
+            quality = compute_pod_qos(spec, context.caps)
         obj["status"] = {"phase": "Pending", "qosClass": quality}
         if "schedulingGates" in spec:
             obj["status"]["conditions"] = [_scheduling_gated_condition(context)]
@@ -119,6 +121,7 @@ class PodStrategy(Strategy):
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
         """Validate a change through the written subresource."""
+        is_valid = context.metadata_is_valid
 
         def check(options: PodValidationOptions) -> list[FieldError]:
             match context.subresource:
@@ -127,11 +130,11 @@ class PodStrategy(Strategy):
                 case "binding":
                     return []
                 case "ephemeralcontainers":
-                    return validate_ephemeral_containers_update(new, old, options)
+                    return validate_ephemeral_containers_update(new, old, options, metadata_is_valid=is_valid)
                 case "resize":
-                    return validate_pod_resize(new, old, options, context.caps)
+                    return validate_pod_resize(new, old, options, context.caps, metadata_is_valid=is_valid)
                 case _:
-                    return validate_pod_update(new, old, options)
+                    return validate_pod_update(new, old, options, metadata_is_valid=is_valid)
 
         options = pod_validation_options(context.caps, self.extensions)
         return validate_with_ratcheting(check, new, old, options, context.caps)
@@ -216,13 +219,19 @@ def _extend_selector(term: Any, field: str, operator: str, labels: Mapping[str, 
 def _find_annotated_containers(obj: ReadOnlyObject) -> Iterator[tuple[dict[str, Any], str, dict[str, str] | None]]:
     """Yield containers with an AppArmor annotation, its key, and the equivalent field."""
     annotations = obj["metadata"].get("annotations")
-    if not annotations or obj["spec"].get("os", {}).get("name") == "windows":
+    if not annotations or not any(map(_is_app_armor_annotation, annotations)):
+        return
+    if obj["spec"].get("os", {}).get("name") == "windows":
         return
     for container in all_containers(obj["spec"]):
         key = f"{APP_ARMOR_ANNOTATION_PREFIX}{container.get('name', '')}"
         if key in annotations:
             field = to_app_armor_field(annotations[key])
             yield container, key, None if field is None or validate_app_armor_profile(field, "") else field
+
+
+def _is_app_armor_annotation(key: str) -> bool:
+    return key.startswith(APP_ARMOR_ANNOTATION_PREFIX)
 
 
 def _copy_app_armor_annotations(obj: Object) -> None:

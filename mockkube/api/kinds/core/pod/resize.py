@@ -19,7 +19,12 @@ _ONLY_DETAIL: Final = "only cpu and memory resources"
 
 
 def validate_pod_resize(
-    new: ReadOnlyObject, old: ReadOnlyObject, options: PodValidationOptions, caps: Capabilities
+    new: ReadOnlyObject,
+    old: ReadOnlyObject,
+    options: PodValidationOptions,
+    caps: Capabilities,
+    *,
+    metadata_is_valid: bool = False,
 ) -> list[FieldError]:
     """Validate a change of CPU and memory through the resize subresource."""
     spec, before = new.get("spec", {}), old.get("spec", {})
@@ -27,7 +32,7 @@ def validate_pod_resize(
         return [forbidden("", "static pods cannot be resized")]
     if before.get("os", {}).get("name") == "windows":
         return [forbidden("", "windows pods cannot be resized")]
-    errors = validate_pod_with_metadata(new, options)
+    errors = validate_pod_with_metadata(new, options, metadata_is_valid=metadata_is_valid)
     errors += _validate_resizable(new, old, caps)
     after = dict(spec)
     if _has_pod_level_resources(spec) or _has_pod_level_resources(before):

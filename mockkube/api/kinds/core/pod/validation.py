@@ -9,7 +9,11 @@ from mockkube.api import names
 from mockkube.api.fields import FieldError, forbidden, invalid, quote, required
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import required_node_selector_terms
-from mockkube.api.kinds.core.pod.annotations import validate_pod_annotations, validate_pod_annotations_update
+from mockkube.api.kinds.core.pod.annotations import (
+    validate_immutable_annotations,
+    validate_pod_annotations,
+    validate_pod_annotations_update,
+)
 from mockkube.api.kinds.core.pod.containers.containers import validate_trimmed_image
 from mockkube.api.kinds.core.pod.containers.profiles import validate_profiles_match
 from mockkube.api.kinds.core.pod.options import PodValidationOptions
@@ -17,7 +21,7 @@ from mockkube.api.kinds.core.pod.spec import ACTIVE_DEADLINE_SECONDS_MAX, MIRROR
 from mockkube.api.kinds.core.pod.tolerations import validate_only_added_tolerations
 from mockkube.api.kinds.core.pod.volumes.projected import validate_token_service_account
 from mockkube.api.validation.internal_form import diff_internal_forms, to_internal_form
-from mockkube.api.validation.metadata import validate_metadata
+from mockkube.api.validation.metadata import validate_metadata_again
 
 _IMMUTABLE_DETAIL: Final = "pod updates may not change fields other than " + ",".join(
     (
@@ -60,17 +64,25 @@ def validate_pod_create(pod: ReadOnlyObject, options: PodValidationOptions) -> l
     return errors
 
 
-def validate_pod_with_metadata(new: ReadOnlyObject, options: PodValidationOptions) -> list[FieldError]:
+def validate_pod_with_metadata(
+    new: ReadOnlyObject, options: PodValidationOptions, *, metadata_is_valid: bool = False
+) -> list[FieldError]:
     """Validate the metadata and the spec of an updated pod."""
     # The generic update has validated the metadata already; upstream does so again, and reports its errors twice.
-    return validate_metadata(new, names.check_dns_subdomain, True) + validate_pod(new, options)
+    errors = validate_metadata_again(new, names.check_dns_subdomain, True, is_valid=metadata_is_valid)
+    return errors + validate_pod(new, options)
 
 
-def validate_pod_update(new: ReadOnlyObject, old: ReadOnlyObject, options: PodValidationOptions) -> list[FieldError]:
+def validate_pod_update(
+    new: ReadOnlyObject, old: ReadOnlyObject, options: PodValidationOptions, *, metadata_is_valid: bool = False
+) -> list[FieldError]:
     """Validate a change of a pod through the main resource."""
-    errors = validate_pod_with_metadata(new, options)
-    errors += validate_pod_annotations_update(new, old, options)
+    errors = validate_pod_with_metadata(new, options, metadata_is_valid=metadata_is_valid)
     spec, before = new.get("spec", {}), old.get("spec", {})
+    # What follows validates the spec once more, which finds nothing new if the pod as a whole is valid.
+    if not errors and spec == before:
+        return validate_immutable_annotations(new, old)
+    errors += validate_pod_annotations_update(new, old, options)
     for kind in ("containers", "initContainers"):
         after, stored = spec.get(kind) or (), before.get(kind) or ()
         if len(after) != len(stored):
@@ -197,12 +209,12 @@ def _only_adds(new: ReadOnlyObject, old: ReadOnlyObject) -> bool:
 
 
 def validate_ephemeral_containers_update(
-    new: ReadOnlyObject, old: ReadOnlyObject, options: PodValidationOptions
+    new: ReadOnlyObject, old: ReadOnlyObject, options: PodValidationOptions, *, metadata_is_valid: bool = False
 ) -> list[FieldError]:
     """Validate a change of the ephemeral containers: they can only be added."""
     if MIRROR_ANNOTATION in old["metadata"].get("annotations", ()):
         return [forbidden("", "static pods do not support ephemeral containers")]
-    errors = validate_pod_with_metadata(new, options)
+    errors = validate_pod_with_metadata(new, options, metadata_is_valid=metadata_is_valid)
     errors += validate_pod_annotations_update(new, old, options)
     at = "spec.ephemeralContainers"
     new_containers = {
