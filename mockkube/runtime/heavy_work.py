@@ -34,7 +34,17 @@ BUDGET_MICROSECONDS: Final = 50_000
 SECONDS_MAX: Final = 34.0
 # Work on so many bytes leaves enough memory in the allocator that it is worth returning to the system.
 _LARGE_BYTES_MIN: Final = 512 * 1024
-_LOCAL: Final = threading.local()
+
+
+class _ThreadState(threading.local):
+    """State of the work that a thread does."""
+
+    left: int | None = None
+    """Rest of its budget; None if it has no limit."""
+    is_worker = False
+
+
+_LOCAL: Final = _ThreadState()
 _MALLOC_TRIM: Final = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None  # glibc only
 # How long a thread may keep the interpreter from the loop; Python's default is five milliseconds.
 _SWITCH_SECONDS: Final = 0.002
@@ -50,7 +60,7 @@ def spend(microseconds: int) -> None:
 
     Work on the event loop that exceeds its budget is aborted and started again in a thread.
     """
-    left = remaining_budget()
+    left = _LOCAL.left
     if left is None:
         return
     if microseconds > left:
@@ -60,13 +70,12 @@ def spend(microseconds: int) -> None:
 
 def remaining_budget() -> int | None:
     """Return the rest of the current budget; None if the work has no limit."""
-    left: int | None = getattr(_LOCAL, "left", None)
-    return left
+    return _LOCAL.left
 
 
 def in_worker_thread() -> bool:
     """Return whether this code runs in a worker thread, where shared state may change at any moment."""
-    return getattr(_LOCAL, "is_worker", False)
+    return _LOCAL.is_worker
 
 
 class HeavyWorkRunner(Protocol):
@@ -99,7 +108,7 @@ class ThreadedRunner:
         """Run cheap work on the event loop, expensive work in a thread."""
         if size < HEAVY_BYTES_MIN:
             # Work may run other work inline, so the outer budget is restored afterwards.
-            before, _LOCAL.left = remaining_budget(), BUDGET_MICROSECONDS
+            before, _LOCAL.left = _LOCAL.left, BUDGET_MICROSECONDS
             try:
                 return work()
             except _BudgetExceeded:

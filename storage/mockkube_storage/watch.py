@@ -294,6 +294,8 @@ class Watch:
 
 def count_value_bytes(events: Sequence[Event]) -> int:
     """Return the total size of the values of some events."""
+    if len(events) == 1:
+        return len(events[0].entry.value)
     return sum([len(event.entry.value) for event in events])
 
 

@@ -172,14 +172,18 @@ def _iter_fields(value: Any, at: str) -> Iterator[tuple[str, bool]]:
 
 def _has_all_keys(body: bytes, value: Any) -> bool:  # hot: every write that is not told to ignore duplicates
     """Return whether a JSON text is of the plain kind in which missing keys can be counted fast, and misses none."""
+    try:
+        encoded = orjson.dumps(value)
+    except orjson.JSONEncodeError:  # it is nested deeper than the encoder goes
+        return False
+    # Most clients write compact JSON, as the encoder does; Go's ends the line.
+    if body.rstrip(b"\n") == encoded:
+        return True
     # Without escapes and spaces before colons, a quote and a colon end a key or begin a string. Encoding the value
     # writes all of that again, but of duplicate keys only one.
     if b"\\" in body or any(spaced in body for spaced in _SPACED_COLONS):
         return False
-    try:
-        return body.count(b'":') == orjson.dumps(value).count(b'":')
-    except orjson.JSONEncodeError:  # it is nested deeper than the encoder goes
-        return False
+    return body.count(b'":') == encoded.count(b'":')
 
 
 def _count_colons(body: bytes) -> int:  # hot: like the next

@@ -58,9 +58,12 @@ class _Comparer:
         self.added: list[Path] = []
 
     def compare(self, old: Any, new: Any, expected: Type, path: Path) -> None:
-        # hot: per field of every written object; equal parts are skipped without a walk
-        if old is not ABSENT and new is not ABSENT and old == new:
-            return
+        # equal parts are skipped without a walk
+        if old is ABSENT or new is ABSENT or old != new:
+            self._compare_unequal(old, new, expected, path)
+
+    def _compare_unequal(self, old: Any, new: Any, expected: Type, path: Path) -> None:
+        # hot: per changed field of every written object
         before, after = expected.form(old), expected.form(new)
         if new is ABSENT:
             leaf = self._compare_form(before, old, new, path)
@@ -104,11 +107,13 @@ class _Comparer:
         return True
 
     def _compare_map(self, form: MapType, old: dict[str, Any], new: dict[str, Any], path: Path) -> None:
-        for name in old | new:
-            before, after = old.get(name, ABSENT), new.get(name, ABSENT)
-            if before == after or (expected := form.type_of(name)) is None:
-                continue
-            self.compare(before, after, expected, (*path, make_field_element(name)))
+        for name, before in old.items():
+            after = new.get(name, ABSENT)
+            if before is not after and before != after and (expected := form.type_of(name)) is not None:
+                self._compare_unequal(before, after, expected, (*path, make_field_element(name)))
+        for name, after in new.items():
+            if name not in old and (expected := form.type_of(name)) is not None:
+                self._compare_unequal(ABSENT, after, expected, (*path, make_field_element(name)))
 
     def _compare_list(self, form: ListType, old: list[Any], new: list[Any], path: Path) -> None:
         olds, news = _group_by_element(form, old), _group_by_element(form, new)

@@ -76,6 +76,11 @@ class ConnectionHandler(web.RequestHandler):
                 self.transport.write(_HEAD_TOO_LARGE)
                 self.force_close()
 
+    def resume_reading(self, *args: Any, **kwargs: Any) -> None:
+        """Resume reading if it is paused: aiohttp asks for it whenever a body has been read."""
+        if self._reading_paused:
+            super().resume_reading(*args, **kwargs)
+
     def _start_header_timer(self) -> None:
         self._header_deadline = self._loop.call_later(HEADER_SECONDS_MAX, self.force_close)
 

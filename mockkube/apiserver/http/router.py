@@ -264,13 +264,13 @@ class Router:
         if info is None or not self._is_served(info):
             return  # labels are what is served, so that no client decides how many there are
         labels = RequestLabels(
-            dry_run=dry_run_label(query.get("dryRun", ())),
-            group=info.group,
-            resource=info.resource,
-            scope=scope_label(info.verb, info.namespace, info.name),
-            subresource=info.subresource,
-            verb=verb_label(info.verb),
-            version=info.version,
+            dry_run_label(query["dryRun"]) if "dryRun" in query else "",
+            info.group,
+            info.resource,
+            scope_label(info.verb, info.namespace, info.name),
+            info.subresource,
+            verb_label(info.verb),
+            info.version,
         )
         self._metrics.observe(labels, code, seconds)
 

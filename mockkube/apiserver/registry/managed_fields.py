@@ -11,6 +11,7 @@ from typing import Any, Final
 from mockkube.api import conversions
 from mockkube.api.bounded_cache import BoundedCache
 from mockkube.api.decoding.codec import Codec, DecodingState
+from mockkube.api.digests import digest_json
 from mockkube.api.errors import BadRequest, Conflict
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.managed_fields.errors import ApplyConflict, InvalidApply, InvalidEntry, TypeMismatch
@@ -32,6 +33,8 @@ _MANAGER_BYTES_MAX: Final = 128
 _SHAPE_BYTES_MAX: Final = 16 * 1024
 # fieldsV1 of created objects by shape, with the updater that computed them.
 _FIELDS_BY_SHAPE: Final[BoundedCache[Any, tuple[weakref.ref[ManagedFieldsUpdater], Object]]] = BoundedCache(512)
+# The same by the shape of the metadata and the digest of all else.
+_FIELDS_BY_CONTENT: Final[BoundedCache[Any, tuple[weakref.ref[ManagedFieldsUpdater], Object]]] = BoundedCache(4096)
 
 
 @lru_cache(maxsize=32)
@@ -131,22 +134,23 @@ def update_managed_fields(
     updater = resource.dependencies.managed_fields_updaters.for_resource(resource, scope.subresource)
     write = write_info(resource, scope, options)
     if live is None and "managedFields" not in new["metadata"]:
-        return _set_first_manager(updater, new, write)
+        return _set_first_manager(updater, new, write, scope.body_bytes)
     return updater.update(updater.empty_object if live is None else live, new, write, reset=scope.resets_managed_fields)
 
 
-def _set_first_manager(updater: ManagedFieldsUpdater, new: Object, write: WriteInfo) -> Object:  # hot: every creation
+def _set_first_manager(
+    updater: ManagedFieldsUpdater, new: Object, write: WriteInfo, size: int
+) -> Object:  # hot: every creation
     """Return a new object with its only manager.
 
     Objects of the same shape have the same fields, so the fields are computed once for each shape.
     """
-    key = (updater.version, updater.kind, updater.subresource, _shape(new, item=False))
-    known, fields = _FIELDS_BY_SHAPE.get(key) or (None, {})
-    # The cache is shared by all servers of the process, whose schemas may differ.
-    if known is None or known() is not updater:
+    fields = _find_known_fields(updater, new, size)
+    if fields is None:
         tracked = updater.update(updater.empty_object, new, write)
         entries = tracked["metadata"].get("managedFields", [])
         if len(entries) == 1 and len(encoding.dumps(tracked)) <= _SHAPE_BYTES_MAX:
+            key = (updater.version, updater.kind, updater.subresource, _shape(new, item=False))
             _FIELDS_BY_SHAPE.put(key, (weakref.ref(updater), entries[0]["fieldsV1"]))
         return tracked
     entry = {
@@ -158,6 +162,25 @@ def _set_first_manager(updater: ManagedFieldsUpdater, new: Object, write: WriteI
         "fieldsV1": fields,
     }
     return {**new, "metadata": {**new["metadata"], "managedFields": [entry]}}
+
+
+def _find_known_fields(updater: ManagedFieldsUpdater, new: Object, size: int) -> Object | None:
+    """Return the fieldsV1 of a new object if they were computed before."""
+    owner = (updater.version, updater.kind, updater.subresource)
+    if size > _SHAPE_BYTES_MAX:
+        return None
+    rest = {name: value for name, value in new.items() if name != "metadata"}
+    # Many objects differ in nothing but metadata, and a digest takes a third of the time that the shape does.
+    content_key = (*owner, digest_json(rest), _shape(new["metadata"], item=False))
+    found = _FIELDS_BY_CONTENT.get(content_key)
+    # The caches are shared by all servers of the process, whose schemas may differ.
+    if found is not None and found[0]() is updater:
+        return found[1]
+    found = _FIELDS_BY_SHAPE.get((*owner, _shape(new, item=False)))
+    if found is None or found[0]() is not updater:
+        return None
+    _FIELDS_BY_CONTENT.put(content_key, found)
+    return found[1]
 
 
 def _shape(value: Any, *, item: bool) -> Any:

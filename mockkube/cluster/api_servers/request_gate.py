@@ -35,7 +35,8 @@ class RequestGate:
         while self._handler is None:
             if not await self._wait_until_open():
                 return _make_unavailable_response("the server is restarting", retry_after_seconds=1)
-        if not self._is_admitted(request.path):
+        is_admitted = self._is_admitted
+        if is_admitted is not _admit_all and not is_admitted(request.path):
             return _make_unavailable_response("the server is stopped: only the control API answers")
         task = asyncio.current_task()
         assert task is not None, "a listener runs each request in a task"

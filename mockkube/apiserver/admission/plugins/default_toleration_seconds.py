@@ -1,5 +1,6 @@
 """DefaultTolerationSeconds: let pods tolerate not-ready and unreachable nodes for five minutes."""
 
+from collections.abc import Iterable
 from typing import Final
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
@@ -31,7 +32,7 @@ class DefaultTolerationSeconds(AdmissionPlugin):
             return
         spec = request.new["spec"]
         tolerations = spec.get("tolerations") or []
-        missing = [key for key in self.seconds if not any(_tolerates(one, key) for one in tolerations)]
+        missing = _drop_tolerated(self.seconds, tolerations)
         if missing:
             spec["tolerations"] = [*tolerations, *(self._make_toleration(key) for key in missing)]
 
@@ -40,5 +41,14 @@ class DefaultTolerationSeconds(AdmissionPlugin):
         return {"key": key, "operator": "Exists", "effect": "NoExecute", "tolerationSeconds": seconds}
 
 
-def _tolerates(toleration: ReadOnlyObject, key: str) -> bool:
-    return toleration.get("key", "") in ("", key) and toleration.get("effect", "") in ("", "NoExecute")
+def _drop_tolerated(keys: Iterable[str], tolerations: Iterable[ReadOnlyObject]) -> list[str]:
+    """Return the keys of taints that no toleration tolerates."""
+    left = list(keys)
+    for toleration in tolerations:
+        if toleration.get("effect", "") in ("", "NoExecute"):
+            key = toleration.get("key", "")
+            if not key:
+                return []
+            if key in left:
+                left.remove(key)
+    return left

@@ -58,7 +58,7 @@ class NamespacePolicy:
     def from_labels(cls, labels: Mapping[str, str]) -> "NamespacePolicy":
         """Parse the labels; an invalid `enforce` level counts as the strictest one and is an error."""
         # upstream 1.36: pod-security-admission/api/helpers.go, PolicyToEvaluate
-        if not any(label.startswith(_LABEL_PREFIX) for label in labels):
+        if _LABEL_PREFIX not in " ".join(labels):
             return UNRESTRICTED
         errors: list[FieldError] = []
         enforce = _parse_standard(labels, "enforce", errors)
@@ -125,6 +125,8 @@ def _latest_minor(request: AdmissionAttributes) -> int:
 
 def _validate_pod(request: AdmissionAttributes) -> None:
     policy = _namespace_policy(request)
+    if policy is UNRESTRICTED:
+        return
     if request.old is not None and not _is_significant_update(request.new["spec"], request.old["spec"]):
         return
     findings = policy.enforce.find_violations(request.new, _latest_minor(request))

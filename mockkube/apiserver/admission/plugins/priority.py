@@ -1,8 +1,11 @@
 """Priority: resolve the priority class of a pod into a number and a preemption policy."""
 
+from collections.abc import Iterable, Sequence
+
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
+from mockkube.apiserver.registry.watch_cache import CachedObject
 from mockkube.lazy_dataclasses import dataclass
 
 
@@ -28,12 +31,16 @@ class Priority(AdmissionPlugin):
     name = "Priority"
     resources = (("", "pods"), ("scheduling.k8s.io", "priorityclasses"))
 
+    def __init__(self) -> None:
+        # The default among these classes, which are the same list until one of them changes.
+        self._known_default: tuple[Sequence[CachedObject], ResolvedPriority | None] = ((), None)
+
     def admit(self, request: AdmissionAttributes) -> None:
         """Set priority and preemption policy of a new pod; keep them in an update."""
         if not request.is_for("", "pods"):
             return
         if request.operation is Operation.CREATE:
-            _apply_priority(request, _resolve_priority(request))
+            _apply_priority(request, self._resolve_priority(request))
         else:
             _restore_priority(request)
 
@@ -41,29 +48,34 @@ class Priority(AdmissionPlugin):
         """Reject a second default class."""
         if not request.is_for("scheduling.k8s.io", "priorityclasses") or not request.new.get("globalDefault"):
             return
-        default, updates = _find_default_class(request), request.operation is Operation.UPDATE
+        default, updates = self._find_default_class(request), request.operation is Operation.UPDATE
         if default is None or (updates and default.class_name == request.new["metadata"]["name"]):
             return
         why = f"PriorityClass {default.class_name} is already marked as default. Only one default can exist"
         raise new_forbidden(request, why)
 
+    def _resolve_priority(self, request: AdmissionAttributes) -> ResolvedPriority:
+        name = request.new["spec"].get("priorityClassName")
+        if not name:
+            return self._find_default_class(request) or ResolvedPriority()
+        cached = request.find_resource("scheduling.k8s.io", "priorityclasses").get_cached("", name)
+        if cached is None:
+            raise new_forbidden(request, f"no PriorityClass with name {name} was found")
+        return ResolvedPriority.from_class(cached.load())
 
-def _resolve_priority(request: AdmissionAttributes) -> ResolvedPriority:
-    name = request.new["spec"].get("priorityClassName")
-    if not name:
-        return _find_default_class(request) or ResolvedPriority()
-    cached = request.find_resource("scheduling.k8s.io", "priorityclasses").get_cached("", name)
-    if cached is None:
-        raise new_forbidden(request, f"no PriorityClass with name {name} was found")
-    return ResolvedPriority.from_class(cached.load())
+    def _find_default_class(self, request: AdmissionAttributes) -> ResolvedPriority | None:
+        """Return the default class, the one with the lowest value if a race created several."""
+        collection = request.find_resource("scheduling.k8s.io", "priorityclasses").collection
+        classes = collection.range(collection.prefix)
+        known = self._known_default
+        if known[0] is not classes:
+            known = self._known_default = classes, _choose_default(cached.load() for cached in classes)
+        return known[1]
 
 
-def _find_default_class(request: AdmissionAttributes) -> ResolvedPriority | None:
-    """Return the default class, the one with the lowest value if a race created several."""
-    collection = request.find_resource("scheduling.k8s.io", "priorityclasses").collection
-    loaded = (cached.load() for cached in collection.range(collection.prefix))
+def _choose_default(classes: Iterable[ReadOnlyObject]) -> ResolvedPriority | None:
     defaults = [
-        ResolvedPriority.from_class(one) for one in loaded if one.get("globalDefault") is True and _is_readable(one)
+        ResolvedPriority.from_class(one) for one in classes if one.get("globalDefault") is True and _is_readable(one)
     ]
     return min(defaults, key=lambda one: one.value) if defaults else None
 

@@ -52,6 +52,18 @@ async def test_of_several_default_classes_the_lowest_counts(world):
     assert standing(request)["priority"] == 10
 
 
+async def test_a_new_default_class_counts_from_then_on(world):
+    await world.put(priority_class("a", 10, globalDefault=True))
+    plugin, found = Priority(), []
+    for lower in (None, None, priority_class("b", 5, globalDefault=True)):
+        if lower is not None:
+            await world.put(lower)
+        request = world.creation(pod())
+        plugin.admit(request)
+        found.append(standing(request)["priorityClassName"])
+    assert found == ["a", "a", "b"]
+
+
 @pytest.mark.parametrize(
     ("spec", "why"),
     [
