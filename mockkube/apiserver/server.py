@@ -80,7 +80,7 @@ from mockkube.runtime.tracing import Tracer
 if TYPE_CHECKING:
     from mockkube.apiserver.http.handlers.kubelet_forwarder import KubeletForwarder, PeerServers
     from mockkube.apiserver.post_start_hooks.kubernetes_endpoints import FindServers
-    from mockkube.apiserver.registry.aggregated_api import ComputedApi
+    from mockkube.apiserver.registry.aggregated_api import ComputedGroup
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,10 +154,13 @@ def _make_forwarder(registry: Registry, peers: "PeerServers") -> "KubeletForward
     return KubeletForwarder(registry, peers)
 
 
-def _make_computed_apis(registry: Registry) -> "list[ComputedApi]":
-    from mockkube.apiserver.resource_metrics.resource_metrics_api import ResourceMetricsApi  # only where it is served
+def _make_computed_apis(registry: Registry) -> "list[ComputedGroup]":
+    from mockkube.apiserver.metric_values.metric_values_apis import (
+        make_metric_values_apis,
+    )  # only where they are served
+    from mockkube.apiserver.resource_metrics.resource_metrics_api import ResourceMetricsApi
 
-    return [ResourceMetricsApi(registry)]
+    return [ResourceMetricsApi(registry), *make_metric_values_apis(registry)]
 
 
 async def _reconcile_endpoints(registry: Registry, find_servers: "FindServers") -> None:
@@ -293,7 +296,8 @@ class ApiServer:
         self._tasks.append(self._group.create_task(self._crd_controller.run()))
         await bootstrap(self.registry, authority=self._options.certificate_authority)
         if RBAC in self._options.authorization_modes:
-            await bootstrap_rbac(self.registry, [one.reader_role for one in self._computed_apis])
+            roles = (one.reader_role for one in self._computed_apis)
+            await bootstrap_rbac(self.registry, [one for one in roles if one is not None])
         # Without the ServiceAccount plugin no pod needs a service account, so namespaces get none by default.
         if any(plugin.name == ServiceAccount.name for plugin in self.registry.dependencies.admission.plugins):
             self.registry.dependencies.on_namespace_created = self._namespace_defaults.sync

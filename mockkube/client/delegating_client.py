@@ -1,10 +1,13 @@
 """Base class of clients that do something before each request of another client."""
 
+from collections.abc import Mapping
+
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.patching.patch_type import PatchType
 from mockkube.client.protocol import (
     DELETE_DEFAULT,
     EVERYTHING,
+    NO_QUERY,
     Client,
     DeleteOptions,
     Key,
@@ -27,6 +30,11 @@ class DelegatingClient:
         """Delegate to `Client.get`."""
         self._before_request(is_write=False)
         return await self._client.get(kind, key, subresource=subresource)
+
+    async def get_path(self, path: str, query: Mapping[str, str] = NO_QUERY) -> ReadOnlyObject:
+        """Delegate to `Client.get_path`."""
+        self._before_request(is_write=False)
+        return await self._client.get_path(path, query)
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         """Delegate to `Client.list`."""

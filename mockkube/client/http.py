@@ -15,7 +15,16 @@ from mockkube.api.patching.patch_type import PatchType
 from mockkube.client.discovery import AGGREGATED, ROOTS, ServedResource, parse_discovery
 from mockkube.client.http_watch import HttpWatch
 from mockkube.client.kubeconfig import RestConfig
-from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, DeleteOptions, Key, ObjectList, Selection, key_of
+from mockkube.client.protocol import (
+    DELETE_DEFAULT,
+    EVERYTHING,
+    NO_QUERY,
+    DeleteOptions,
+    Key,
+    ObjectList,
+    Selection,
+    key_of,
+)
 from mockkube.client.status_errors import error_from_status
 from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.runtime.clock import Clock
@@ -82,9 +91,9 @@ class HttpClient:
         served = await self._discover(kind)
         return _decode_answer(served, await self._request_json("GET", served.path(key, subresource)))
 
-    async def get_path(self, path: str) -> Any:
-        """Return the JSON at a path that is no object of a kind."""
-        return await self._request_json("GET", path)
+    async def get_path(self, path: str, query: Mapping[str, str] = NO_QUERY) -> Any:
+        """Return the JSON at a path that names no object of a kind."""
+        return await self._request_json("GET", path, query=query)
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         """Return the selected objects, and the resourceVersion of the list."""

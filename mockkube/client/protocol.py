@@ -1,7 +1,8 @@
 """Client protocol: requests that a component can send to an API server, and their guarantees."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
@@ -59,6 +60,7 @@ class Selection:
 
 
 EVERYTHING = Selection()
+NO_QUERY: Mapping[str, str] = MappingProxyType({})
 
 
 class Propagation(StrEnum):
@@ -136,6 +138,10 @@ class Client(Protocol):
 
     async def get(self, kind: str, key: Key, *, subresource: str = "") -> ReadOnlyObject:
         """Return the stored object, or its subresource `scale`."""
+        ...
+
+    async def get_path(self, path: str, query: Mapping[str, str] = NO_QUERY) -> ReadOnlyObject:
+        """Return the JSON at a path that names no object of a kind, such as values of metrics."""
         ...
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:

@@ -14,7 +14,13 @@ from mockkube.importing.errors import UnreadableDumpError
 PAGE_MAX: Final = 500
 TIMEOUT_SECONDS: Final = 60.0
 # Reported about other objects, or computed for each request.
-_SKIPPED_GROUPS: Final = ("metrics.k8s.io", "events.k8s.io", "control.mockkube.dev")
+_SKIPPED_GROUPS: Final = (
+    "metrics.k8s.io",
+    "custom.metrics.k8s.io",
+    "external.metrics.k8s.io",
+    "events.k8s.io",
+    "control.mockkube.dev",
+)
 _EXPIRED: Final = 410
 _CONTROL_API: Final = "control.mockkube.dev/v1alpha1"
 _NODE_GROUPS: Final = f"/apis/{_CONTROL_API}/nodegroups"

@@ -16,7 +16,7 @@ from mockkube.apiserver.aggregation.transport import FrontProxyCredentials, Tran
 from mockkube.apiserver.post_start_hooks.api_service_registration import API_SERVICES
 from mockkube.apiserver.post_start_hooks.retry_queue import RetryQueue
 from mockkube.apiserver.registry import updating
-from mockkube.apiserver.registry.aggregated_api import AggregatedApi, ComputedApi
+from mockkube.apiserver.registry.aggregated_api import AggregatedApi, ComputedGroup
 from mockkube.apiserver.registry.bootstrap import APISERVER_USER, FIELD_MANAGER
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
@@ -38,7 +38,7 @@ class AvailabilityController:
     """
 
     def __init__(
-        self, registry: Registry, proxy: FrontProxyCredentials | None, computed_apis: Iterable[ComputedApi] = ()
+        self, registry: Registry, proxy: FrontProxyCredentials | None, computed_apis: Iterable[ComputedGroup] = ()
     ) -> None:
         self._registry = registry
         self._computed_apis = {(one.spec["group"], one.spec["version"]): one for one in computed_apis}
@@ -132,9 +132,7 @@ class AvailabilityController:
         if computed is None:
             self._remove(name)
             return
-        self.aggregated_apis[key] = AggregatedApi(
-            spec, is_available=True, resources=computed.resources, computed=computed
-        )
+        self.aggregated_apis[key] = AggregatedApi(spec, is_available=True, computed=computed)
         self._registry.generation += 1
 
     def _remove(self, name: str) -> None:

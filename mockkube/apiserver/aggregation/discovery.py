@@ -21,8 +21,11 @@ def to_version_discovery(version: str, resources: Iterable[ReadOnlyObject] | Non
     # Handled after all resources: a list may name a subresource before its resource.
     for one in subresources:
         name, _, sub = one["name"].partition("/")
-        if name in discovered:
-            discovered[name].setdefault("subresources", []).append(_to_subresource_discovery(sub, one))
+        parent = discovered.get(name)
+        if parent is None:
+            scope = "Namespaced" if one.get("namespaced") else "Cluster"
+            parent = discovered[name] = {"resource": name, "responseKind": _response_kind({}), "scope": scope}
+        parent.setdefault("subresources", []).append(_to_subresource_discovery(sub, one))
     return {"version": version, "resources": list(discovered.values()), "freshness": "Current"}
 
 

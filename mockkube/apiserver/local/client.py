@@ -41,7 +41,7 @@ from mockkube.apiserver.registry.resource import RequestScope, Resource
 from mockkube.apiserver.registry.updating import UpdateResult
 from mockkube.apiserver.registry.watch_cache import CachedObject
 from mockkube.client.identity import ClientIdentity
-from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, DeleteOptions, Key, ObjectList, Selection
+from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, NO_QUERY, DeleteOptions, Key, ObjectList, Selection
 from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.component_log import Level, LogLine
@@ -128,6 +128,12 @@ class LocalClient:
             if cached is None:
                 raise NotFound.for_object(resource.group, resource.plural, key.name)
             return request.view.get_object(cached)
+
+    async def get_path(self, path: str, query: Mapping[str, str] = NO_QUERY) -> ReadOnlyObject:
+        """Return the values of a metric at a path."""
+        from mockkube.apiserver.local.computed_objects import read_metric_values  # only autoscalers read them
+
+        return await read_metric_values(self._endpoint.get_server(), path, query, self._user)
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         """Return the selected objects."""

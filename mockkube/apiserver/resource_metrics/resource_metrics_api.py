@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.apiserver.registry.aggregated_api import ComputedApi
 from mockkube.apiserver.registry.options import ListOptions
 from mockkube.apiserver.registry.registry import Registry
 
@@ -29,7 +30,7 @@ READER_ROLE: Final[Object] = {
 PODS: Final = "pods"
 
 
-class ResourceMetricsApi:
+class ResourceMetricsApi(ComputedApi):
     """Resource metrics of one API server (upstream: metrics-server)."""
 
     spec: ClassVar[ReadOnlyObject] = {

@@ -11,7 +11,14 @@ from mockkube.apiserver.registry.subresources.running_containers import KubeletE
 from mockkube.apiserver.registry.watch_cache import CachedObject
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.usage.pod_usage import UsagePod, calculate_container_usage
-from mockkube.matching.usage.workload_loads import LoadedWorkload, OwnerKey, find_loaded_workload, read_owner
+from mockkube.matching.usage.workload_loads import (
+    LoadedWorkload,
+    OwnerKey,
+    ParseLoads,
+    find_loaded_workload,
+    parse_resource_loads,
+    read_owner,
+)
 
 Usage = dict[str, Decimal]
 
@@ -79,9 +86,13 @@ class UsageReader:
 
     def calculate(self, pods: list[RunningPod], now: datetime) -> Iterator[tuple[RunningPod, list[Usage]]]:
         """Yield each pod with the usage of its containers."""
-        loads = _Loads(self, self._registry, now)
+        shares = self.make_shares(now)
         for one in pods:
-            yield one, calculate_container_usage(one.pod, now, loads.get_share(one))
+            yield one, calculate_container_usage(one.pod, now, shares.get_share(one))
+
+    def make_shares(self, now: datetime, parse: ParseLoads = parse_resource_loads) -> "WorkloadShares":
+        """Return the shares that pods have of the loads of their workloads, at one moment."""
+        return WorkloadShares(self, self._registry, now, parse)
 
 
 class _AnsweringNodes:
@@ -110,11 +121,11 @@ class _AnsweringNodes:
         return True
 
 
-class _Loads:
-    """Loads of workloads during one request."""
+class WorkloadShares:
+    """Shares of the loads of workloads during one request."""
 
-    def __init__(self, reader: UsageReader, registry: Registry, now: datetime) -> None:
-        self._reader, self._registry, self._now = reader, registry, now
+    def __init__(self, reader: UsageReader, registry: Registry, now: datetime, parse: ParseLoads) -> None:
+        self._reader, self._registry, self._now, self._parse = reader, registry, now, parse
         self._workloads: dict[str, LoadedWorkload | None] = {}
         self._shares: dict[str, Usage] = {}
 
@@ -135,7 +146,7 @@ class _Loads:
             return None
         uid = pod.owner.uid
         if uid not in self._workloads:
-            self._workloads[uid] = find_loaded_workload(pod.owner, self._find_owner)
+            self._workloads[uid] = find_loaded_workload(pod.owner, self._find_owner, self._parse)
         return self._workloads[uid]
 
     def _find_owner(self, owner: OwnerKey) -> ReadOnlyObject | None:

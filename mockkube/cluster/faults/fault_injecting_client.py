@@ -1,6 +1,6 @@
 """Client of a component within the process; injects the same faults as requests over HTTP get."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final, TypeVar
 
@@ -10,6 +10,7 @@ from mockkube.api.errors import ApiError, Expired, NotFound, Unavailable
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.patching.patch_type import PatchType
 from mockkube.apiserver.http.requests.observed_request import ObservedRequest
+from mockkube.apiserver.http.requests.request_info import RequestInfo, parse_request_info
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalEndpoint
 from mockkube.apiserver.local.kind_view import LocalWatch
@@ -17,7 +18,7 @@ from mockkube.apiserver.registry import encoding, listing
 from mockkube.apiserver.registry.options import parse_list_options
 from mockkube.apiserver.registry.subresources.scale import convert_to_scale
 from mockkube.client.identity import ClientIdentity
-from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, DeleteOptions, Key, ObjectList, Selection
+from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, NO_QUERY, DeleteOptions, Key, ObjectList, Selection
 from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.cluster.faults.fault_injected_watch import FaultInjectedWatch
 from mockkube.cluster.faults.faults import FaultInjection, FaultRequest, Faults
@@ -78,9 +79,10 @@ class FaultInjectingClient:
         # Without faults a request is not even described: this runs for every request of every component.
         if not self._faults:
             return NO_INJECTION
-        injection = (
-            self._faults.find_injection(self._make_fault_request(verb, kind, key, subresource, after)) or NO_INJECTION
-        )
+        return await self._inject_into(self._make_fault_request(verb, kind, key, subresource, after))
+
+    async def _inject_into(self, request: FaultRequest) -> FaultInjection:
+        injection = self._faults.find_injection(request) or NO_INJECTION
         if injection.delay_seconds:
             await self._pause_step(injection.delay_seconds)
         if (error := injection.make_error()) is not None:
@@ -101,6 +103,10 @@ class FaultInjectingClient:
 
     def _make_fault_request(self, verb: str, kind: str, key: Key, subresource: str, after: str) -> FaultRequest:
         group, plural = self._endpoint.get_server().find_group_and_plural(kind, self._config.decoder)
+        info = RequestInfo(verb, group, "", plural, key.namespace, key.name, subresource)
+        return self._describe(info, from_resource_version=after not in ("", "0"))
+
+    def _describe(self, info: RequestInfo, *, from_resource_version: bool = False) -> FaultRequest:
         return FaultRequest(
             server=self._server_name,
             user_agent=self._config.identity.user_agent,
@@ -171,6 +177,12 @@ class FaultInjectingClient:
                 raise NotFound.for_object(resource.group, resource.plural, key.name)
             past = resource.storage_resource.decode_entry(entry)
             return await convert_to_scale(resource, past) if subresource else view.get_object(past)
+
+    async def get_path(self, path: str, query: Mapping[str, str] = NO_QUERY) -> ReadOnlyObject:
+        """Return the values of a metric at a path."""
+        if self._faults and (info := parse_request_info("GET", path)) is not None:
+            await self._inject_into(self._describe(info))
+        return await self._client.get_path(path, query)
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         """Return the selected objects, or a past state if a fault makes reads stale."""

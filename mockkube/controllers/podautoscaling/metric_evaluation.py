@@ -88,11 +88,11 @@ class MetricEvaluator:
             case "ContainerResource":
                 return await self._evaluate_container_resource(metric["containerResource"], workload)
             case "Pods":
-                return self._evaluate_pods(metric["pods"], workload)
+                return await self._evaluate_pods(metric["pods"], workload)
             case "Object":
                 return await self._evaluate_object(metric["object"], workload)
             case "External":
-                return self._evaluate_external(metric["external"], workload)
+                return await self._evaluate_external(metric["external"], workload)
         text = f'unknown metric source type "{metric.get("type", "")}"'
         raise MetricFailed("InvalidMetricSourceType", text, text)
 
@@ -149,13 +149,13 @@ class MetricEvaluator:
         kind = "container resource" if container else "resource"
         return proposal, f"{name} {kind} utilization (percentage of request)"
 
-    def _evaluate_pods(self, source: ReadOnlyObject, workload: ScaledWorkload) -> MetricResult:
+    async def _evaluate_pods(self, source: ReadOnlyObject, workload: ScaledWorkload) -> MetricResult:
         metric = source["metric"]
         name, target = metric["name"], parse(source["target"]["averageValue"]).milli()
         try:
-            _check_selector(metric)
+            selector = _format_metric_selector(metric)
             try:
-                metrics = self.client.get_pods_metric(name, workload.pods, self.rules.now)
+                metrics = await self.client.get_pods_metric(name, workload.namespace, workload.selector, selector)
             except MetricsError as error:
                 raise MetricsError(f"unable to get metric {name}: {error}") from error
             measured = PodMetrics(workload.pods, metrics, self._rules_for(""))
@@ -175,12 +175,12 @@ class MetricEvaluator:
         prefix = f"failed to get {name} object metric: " if is_average else ""
         external = f"external metric {name}({format_selector(metric.get('selector'))})"
         try:
-            _check_selector(metric)
+            selector = _format_metric_selector(metric)
             if target["type"] == "Value" and target.get("value") is not None:
-                usage = await self._object_usage(name, described, workload)
+                usage = await self._object_usage(name, described, selector, workload)
                 proposal, current = _propose_by_value(usage, target["value"], workload)
             elif is_average:
-                usage = await self._object_usage(name, described, workload)
+                usage = await self._object_usage(name, described, selector, workload)
                 proposal, current = _propose_by_value_per_pod(usage, target["averageValue"], workload)
             else:
                 raise MetricsError(
@@ -193,26 +193,28 @@ class MetricEvaluator:
         description = external if is_average else f"{described['kind']} metric {name}"
         return MetricResult(proposal.replicas, description, {"type": "Object", "object": status})
 
-    async def _object_usage(self, metric: str, described: ReadOnlyObject, workload: ScaledWorkload) -> int:
+    async def _object_usage(
+        self, metric: str, described: ReadOnlyObject, selector: str, workload: ScaledWorkload
+    ) -> int:
         try:
-            return await self.client.get_object_metric(metric, workload.namespace, described, self.rules.now)
+            return await self.client.get_object_metric(metric, workload.namespace, described, selector)
         except MetricsError as error:
             place = f"{described['kind']} {workload.namespace}/{described['name']}"
             if self.version >= _CAUSE_LAST:
                 raise MetricsError(f"unable to get metric {metric} on {place}: {error}") from error
             raise MetricsError(f"unable to get metric {metric}: {error} on {place}") from error
 
-    def _evaluate_external(self, source: ReadOnlyObject, workload: ScaledWorkload) -> MetricResult:
+    async def _evaluate_external(self, source: ReadOnlyObject, workload: ScaledWorkload) -> MetricResult:
         metric, target = source["metric"], source["target"]
         name, selector, prefix = metric["name"], format_selector(metric.get("selector")), ""
         try:
             if target.get("averageValue") is not None:
                 prefix = f"failed to get {name} external metric: "
-                usage = self._external_usage(metric, selector, workload)
+                usage = await self._external_usage(metric, selector, workload)
                 proposal, current = _propose_by_value_per_pod(usage, target["averageValue"], workload)
             elif target.get("value") is not None:
                 prefix = f"failed to get external metric {name}: "
-                usage = self._external_usage(metric, selector, workload)
+                usage = await self._external_usage(metric, selector, workload)
                 proposal, current = _propose_by_value(usage, target["value"], workload)
             else:
                 raise MetricsError(
@@ -226,11 +228,11 @@ class MetricEvaluator:
             proposal.replicas, f"external metric {name}({selector})", {"type": "External", "external": status}
         )
 
-    def _external_usage(self, metric: ReadOnlyObject, selector: str, workload: ScaledWorkload) -> int:
+    async def _external_usage(self, metric: ReadOnlyObject, selector: str, workload: ScaledWorkload) -> int:
         """Return the sum of an external metric's values."""
-        _check_selector(metric)
+        selects = _format_metric_selector(metric)
         try:
-            values = self.client.get_external_metric(metric["name"], workload.autoscaler, self.rules.now)
+            values = await self.client.get_external_metric(metric["name"], workload.namespace, selects)
         except MetricsError as error:
             place = f"{workload.namespace}/{metric['name']}/{selector}"
             raise MetricsError(f"unable to get external metric {place}: {error}") from error
@@ -269,9 +271,9 @@ def format_milli(thousandths: int, style: Format = Format.DECIMAL_SI) -> str:
     return Quantity(Decimal(thousandths).scaleb(-3), style).text
 
 
-def _check_selector(metric: ReadOnlyObject) -> None:
-    """Raise MetricsError if the selector of a metric is invalid."""
+def _format_metric_selector(metric: ReadOnlyObject) -> str:
+    """Return the selector of a metric as a query has it; raise MetricsError if it is invalid."""
     try:
-        from_label_selector(metric.get("selector") or {})
+        return str(from_label_selector(metric.get("selector") or {}))
     except BadSelector as error:
         raise MetricsError(str(error)) from error

@@ -1,28 +1,28 @@
-"""Metrics of the resource metrics API, and simulated ones that annotations give.
+"""Metrics of the APIs for resources, custom and external metrics.
 
 upstream 1.36: pkg/controller/podautoscaler/metrics/client.go
-differs: no adapter serves custom and external metrics, so annotations take its place.
 """
 
-from collections.abc import Iterable, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Final
+from urllib.parse import quote
 
 from mockkube_cel.golang.gotime import parse_duration
 
+from mockkube.api.catalogue import KINDS
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.json_objects import ReadOnlyObject
-from mockkube.api.quantities.quantity import Quantity, parse
+from mockkube.api.quantities.quantity import parse
 from mockkube.api.times import parse_time
-from mockkube.client.protocol import Client, Key, Selection
+from mockkube.client.protocol import Client, Selection
 from mockkube.controllers.podautoscaling.pod_metrics import MetricsError, PodMetric
-from mockkube.matching.usage.load_curve import parse_load_curve
 
 POD_METRICS: Final = "PodMetrics.metrics.k8s.io"
-# Annotation of a pod or another object: a load curve of its metric after the slash, over the age of the object.
-CUSTOM_METRIC: Final = "custom.metrics.mockkube.dev/"
-# Annotation of a HorizontalPodAutoscaler: the load curves of an external metric, separated by commas.
-EXTERNAL_METRIC: Final = "external.metrics.mockkube.dev/"
+_CUSTOM: Final = "/apis/custom.metrics.k8s.io/v1beta2"
+_EXTERNAL: Final = "/apis/external.metrics.k8s.io/v1beta1"
+# Window of values that tell none.
+_DEFAULT_WINDOW_SECONDS: Final = 60
 _RESOURCE_API: Final = "unable to fetch metrics from resource metrics API"
 _CUSTOM_API: Final = "unable to fetch metrics from custom metrics API"
 _EXTERNAL_API: Final = "unable to fetch metrics from external metrics API"
@@ -51,39 +51,76 @@ class MetricsClient:
         found = ((one["metadata"]["name"], _read_usage(one, resource, container)) for one in listed.items)
         return {name: metric for name, metric in found if metric is not None}
 
-    def get_pods_metric(self, metric: str, pods: Iterable[ReadOnlyObject], now: datetime) -> dict[str, PodMetric]:
-        """Return the values of a metric that pods have in an annotation; MetricsError if none has it."""
-        values = {
-            pod["metadata"]["name"]: PodMetric(_read_value(pod, text, now, _CUSTOM_API), now)
-            for pod in pods
-            if (text := _annotation(pod, CUSTOM_METRIC + metric))
-        }
-        if not values:
-            raise MetricsError(f"{_CUSTOM_API}: no custom metrics API (custom.metrics.k8s.io) registered")
-        return values
+    async def get_pods_metric(
+        self, metric: str, namespace: str, selector: str, metric_selector: str
+    ) -> dict[str, PodMetric]:
+        """Return the values of a metric by name of the selected pods; MetricsError if there is none."""
+        path = f"{_CUSTOM}/namespaces/{quote(namespace)}/pods/*/{quote(metric)}"
+        items = await self._get_custom(path, {"labelSelector": selector, "metricLabelSelector": metric_selector})
+        if not items:
+            raise MetricsError("no metrics returned from custom metrics API")
+        return {one["describedObject"]["name"]: _read_pod_value(one) for one in items}
 
-    async def get_object_metric(self, metric: str, namespace: str, described: ReadOnlyObject, now: datetime) -> int:
-        """Return the value of a metric that an object has in an annotation, in thousandths."""
-        group = described.get("apiVersion", "").rpartition("/")[0]
-        kind = f"{described['kind']}.{group}" if group else described["kind"]
-        name = described["name"]
+    async def get_object_metric(
+        self, metric: str, namespace: str, described: ReadOnlyObject, metric_selector: str
+    ) -> int:
+        """Return the value of a metric of an object, in thousandths; MetricsError if it has none."""
+        group, kind = described.get("apiVersion", "").rpartition("/")[0], described["kind"]
         # As upstream: of a namespace, only the autoscaler's own can be described.
-        key = Key("", namespace) if kind == "Namespace" else Key(namespace, name)
-        try:
-            found = await self._client.get(kind, key)
-        except ApiError as error:
-            raise MetricsError(f"{_CUSTOM_API}: {error.message}") from error
-        text = _annotation(found, CUSTOM_METRIC + metric)
-        if not text:
-            raise MetricsError(f"{_CUSTOM_API}: no custom metrics API (custom.metrics.k8s.io) registered")
-        return _read_value(found, text, now, _CUSTOM_API)
+        path = (
+            f"metrics/{quote(metric)}"
+            if (group, kind) == ("", "Namespace")
+            else f"{_guess_resource(group, kind)}/{quote(described['name'])}/{quote(metric)}"
+        )
+        items = await self._get_custom(
+            f"{_CUSTOM}/namespaces/{quote(namespace)}/{path}", {"metricLabelSelector": metric_selector}
+        )
+        if len(items) != 1:
+            text = f"the custom metrics API server returned {len(items)} results when we asked for exactly one"
+            raise MetricsError(f"{_CUSTOM_API}: {text}")
+        return parse(items[0]["value"]).milli()
 
-    def get_external_metric(self, metric: str, autoscaler: ReadOnlyObject, now: datetime) -> Sequence[int]:
-        """Return the values of an external metric that the autoscaler has in an annotation, in thousandths."""
-        text = _annotation(autoscaler, EXTERNAL_METRIC + metric)
-        if not text:
-            raise MetricsError(f"{_EXTERNAL_API}: {_NOT_SERVED} (get {metric}.external.metrics.k8s.io)")
-        return [_read_value(autoscaler, one, now, _EXTERNAL_API) for one in text.split(",")]
+    async def _get_custom(self, path: str, query: Mapping[str, str]) -> Sequence[ReadOnlyObject]:
+        try:
+            answer = await self._client.get_path(path, {name: text for name, text in query.items() if text})
+        except ApiError as error:
+            is_served = error.message != _NOT_SERVED
+            cause = error.message if is_served else "no custom metrics API (custom.metrics.k8s.io) registered"
+            raise MetricsError(f"{_CUSTOM_API}: {cause}") from error
+        items: Sequence[ReadOnlyObject] = answer["items"]
+        return items
+
+    async def get_external_metric(self, metric: str, namespace: str, selector: str) -> Sequence[int]:
+        """Return the selected values of an external metric, in thousandths; MetricsError if there is none."""
+        path = f"{_EXTERNAL}/namespaces/{quote(namespace)}/{quote(metric)}"
+        try:
+            answer = await self._client.get_path(path, {"labelSelector": selector} if selector else {})
+        except ApiError as error:
+            about = f" (get {metric}.external.metrics.k8s.io)" if error.message == _NOT_SERVED else ""
+            raise MetricsError(f"{_EXTERNAL_API}: {error.message}{about}") from error
+        if not answer["items"]:
+            raise MetricsError("no metrics returned from external metrics API")
+        return [parse(one["value"]).milli() for one in answer["items"]]
+
+
+def _read_pod_value(item: ReadOnlyObject) -> PodMetric:
+    seconds = item.get("windowSeconds", _DEFAULT_WINDOW_SECONDS)
+    return PodMetric(parse(item["value"]).milli(), parse_time(item["timestamp"]), seconds)
+
+
+@cache
+def _guess_resource(group: str, kind: str) -> str:
+    """Return plural and group of a kind, for a path; kinds that are not built in have a regular plural."""
+    known = next((one.plural for one in KINDS if (one.group, one.kind) == (group, kind)), "")
+    plural = known or _make_plural(kind.lower())
+    return f"{plural}.{group}" if group else plural
+
+
+def _make_plural(singular: str) -> str:
+    # upstream 1.36: apimachinery/pkg/api/meta/restmapper.go, UnsafeGuessKindToResource
+    if singular.endswith("s"):
+        return f"{singular}es"
+    return f"{singular[:-1]}ies" if singular.endswith("y") else f"{singular}s"
 
 
 def _read_usage(metrics: ReadOnlyObject, resource: str, container: str) -> PodMetric | None:
@@ -95,18 +132,3 @@ def _read_usage(metrics: ReadOnlyObject, resource: str, container: str) -> PodMe
     window = parse_duration(metrics.get("window", "0s"))
     seconds = window.nanos / _NANOSECONDS if window is not None else 0.0
     return PodMetric(sum(parse(one).milli() for one in usages), parse_time(metrics["timestamp"]), seconds)
-
-
-def _annotation(obj: ReadOnlyObject, name: str) -> str:
-    text: str = (obj["metadata"].get("annotations") or {}).get(name, "")
-    return text
-
-
-def _read_value(obj: ReadOnlyObject, text: str, now: datetime, api: str) -> int:
-    """Return the value of a load curve at the age of an object, in thousandths."""
-    try:
-        curve = parse_load_curve(text)
-    except ValueError as error:
-        raise MetricsError(f"{api}: {error}") from error
-    start = (obj.get("status") or {}).get("startTime") or obj["metadata"]["creationTimestamp"]
-    return Quantity(curve.get_amount((now - parse_time(start)).total_seconds())).milli()

@@ -11,6 +11,7 @@ from mockkube.api.patching.patch_type import PatchType
 from mockkube.client.protocol import (
     DELETE_DEFAULT,
     EVERYTHING,
+    NO_QUERY,
     Client,
     DeleteOptions,
     Key,
@@ -73,6 +74,9 @@ class _RecordingClient:
 
     async def get(self, kind: str, key: Key, *, subresource: str = "") -> ReadOnlyObject:
         return await self._client.get(kind, key, subresource=subresource)
+
+    async def get_path(self, path: str, query: Mapping[str, str] = NO_QUERY) -> ReadOnlyObject:
+        return await self._client.get_path(path, query)
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         return await self._client.list(kind, selection)

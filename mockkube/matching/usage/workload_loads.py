@@ -41,6 +41,13 @@ class LoadedWorkload:
 
 
 FindOwner = Callable[[OwnerKey], ReadOnlyObject | None]
+# Returns the loads that an object has in annotations, by resource or metric.
+ParseLoads = Callable[[ReadOnlyObject], Mapping[str, LoadCurve]]
+
+
+def parse_resource_loads(obj: ReadOnlyObject) -> Mapping[str, LoadCurve]:
+    """Return the loads of a workload by resource."""
+    return parse_curves(obj, LOAD_PREFIX)
 
 
 def read_owner(obj: ReadOnlyObject) -> OwnerKey | None:
@@ -53,13 +60,15 @@ def read_owner(obj: ReadOnlyObject) -> OwnerKey | None:
     return None
 
 
-def find_loaded_workload(owner: OwnerKey | None, find_owner: FindOwner) -> LoadedWorkload | None:
+def find_loaded_workload(
+    owner: OwnerKey | None, find_owner: FindOwner, parse: ParseLoads = parse_resource_loads
+) -> LoadedWorkload | None:
     """Return the nearest owner with a load."""
     for _ in range(_OWNERS_MAX):
         obj = None if owner is None else find_owner(owner)
         if obj is None or owner is None or obj["metadata"]["uid"] != owner.uid:
             return None
-        if load := parse_curves(obj, LOAD_PREFIX):
+        if load := parse(obj):
             metadata = obj["metadata"]
             return LoadedWorkload(metadata["uid"], parse_time(metadata["creationTimestamp"]), load)
         owner = read_owner(obj)

@@ -196,7 +196,13 @@ def _established(definition: Any) -> bool:
 
 
 @pytest.fixture
-async def sim() -> AsyncIterator[Simulation]:
+def serves_metrics() -> bool:
+    """Return whether the server has the APIs of metrics."""
+    return False
+
+
+@pytest.fixture
+async def sim(*, serves_metrics: bool) -> AsyncIterator[Simulation]:
     clock = VirtualClock()
     store = MemoryStore()
     async with store:
@@ -205,6 +211,7 @@ async def sim() -> AsyncIterator[Simulation]:
             caps=Capabilities(DEFAULT, enabled_gates(DEFAULT, GATES)),
             disable_admission=("ServiceAccount", "TaintNodesByCondition"),
             runtime_config=RuntimeConfig({"resource.k8s.io/v1beta2": True}),
+            serves_resource_metrics=serves_metrics,
         )
         server = ApiServer(store=store, options=options, clock=clock, random=Random.from_seed(1, "server"))
         await server.start()

@@ -1,5 +1,7 @@
 """The horizontal pod autoscaler against a server in memory, in virtual time; the test is deployments and kubelet."""
 
+import pytest
+
 from mockkube.controllers.framework.options import AutoscalingOptions, Options
 from mockkube.controllers.framework.worker import ControllerWorker
 
@@ -14,6 +16,11 @@ EXTERNAL = {
     "external": {"metric": {"name": "queue"}, "target": {"type": "AverageValue", "averageValue": "5"}},
 }
 CPU = {"type": "Resource", "resource": {"name": "cpu", "target": {"type": "Utilization", "averageUtilization": 50}}}
+
+
+@pytest.fixture
+def serves_metrics(request: pytest.FixtureRequest) -> bool:
+    return getattr(request, "param", True)
 
 
 async def make(sim, replicas=2, *, metrics=(PODS_METRIC,), kind="Deployment", annotations=None, **spec):
@@ -133,6 +140,7 @@ async def test_a_workload_out_of_bounds_is_moved_into_them_without_metrics(sim):
     }
 
 
+@pytest.mark.parametrize("serves_metrics", [False], indirect=True)
 async def test_without_a_metrics_api_the_conditions_say_so(sim):
     await sim.start(CONTROLLER)
     cpu_of_container = {"type": "ContainerResource", "containerResource": {"container": "c", **CPU["resource"]}}
@@ -149,7 +157,7 @@ async def test_without_a_metrics_api_the_conditions_say_so(sim):
     messages = {reason: message for reason, message, _ in await sim.events("web")}
     no_api = "unable to fetch metrics from custom metrics API: no custom metrics API (custom.metrics.k8s.io) registered"
     assert messages["FailedGetPodsMetric"] == f"unable to get metric qps: {no_api}"
-    assert messages["FailedGetObjectMetric"].endswith('services "nobody" not found on Service default/nobody')
+    assert messages["FailedGetObjectMetric"] == f"unable to get metric m: {no_api} on Service default/nobody"
     assert messages["FailedGetExternalMetric"] == (
         "unable to get external metric default/queue/nil: unable to fetch metrics from external metrics API: "
         "the server could not find the requested resource (get queue.external.metrics.k8s.io)"
@@ -229,3 +237,50 @@ async def test_memory_of_the_controller_is_lost_with_it(sim):
     assert await replicas(sim) == 4
     await sim.advance(30)
     assert await replicas(sim) == 2
+
+
+async def test_a_metric_that_no_object_has_is_reported(sim):
+    await sim.start(CONTROLLER)
+    described = {"apiVersion": "example.com/v1", "kind": "Proxy", "name": "edge"}
+    source = {"metric": {"name": "m"}, "describedObject": described, "target": {"type": "Value", "value": "1"}}
+    await make(sim, metrics=[PODS_METRIC, {"type": "Object", "object": source}, EXTERNAL])
+    await run_pods(sim, "", "")
+    await sim.advance(15)
+    messages = {reason: message for reason, message, _ in await sim.events("web")}
+    custom = "unable to fetch metrics from custom metrics API"
+    assert messages["FailedGetPodsMetric"] == (
+        f"unable to get metric qps: {custom}: the server could not find the metric qps for pods"
+    )
+    assert messages["FailedGetObjectMetric"] == (
+        f"unable to get metric m: {custom}: the server could not find the metric m for proxies.example.com"
+        " on Proxy default/edge"
+    )
+    assert messages["FailedGetExternalMetric"] == (
+        "unable to get external metric default/queue/nil: unable to fetch metrics from external metrics API: "
+        "the server could not find the metric queue for namespaces"
+    )
+
+
+async def test_values_of_an_external_metric_are_selected_by_their_labels(sim):
+    await sim.start(CONTROLLER)
+    selected = {"name": "queue", "selector": {"matchLabels": {"topic": "mail"}}}
+    target = {"type": "AverageValue", "averageValue": "5"}
+    await make(sim, replicas=2, metrics=[{"type": "External", "external": {"metric": selected, "target": target}}])
+    values = {"external.metrics.mockkube.dev/queue": "{topic=mail}15,{topic=print}100"}
+    await sim.merge("Namespace", "default", {"metadata": {"annotations": values}}, "")
+    await run_pods(sim, "", "")
+    await sim.advance(15)
+    assert await replicas(sim) == 3
+
+
+async def test_a_metric_of_an_object_scales_a_workload(sim):
+    await sim.start(CONTROLLER)
+    described = {"apiVersion": "apps/v1", "kind": "Deployment", "name": "web"}
+    source = {"metric": {"name": "load"}, "describedObject": described, "target": {"type": "Value", "value": "10"}}
+    await make(sim, replicas=2, metrics=[{"type": "Object", "object": source}])
+    await sim.merge("Deployment", "web", {"metadata": {"annotations": {"custom.metrics.mockkube.dev/load": "20"}}})
+    await run_pods(sim, "", "")
+    await sim.advance(15)
+    assert await replicas(sim) == 4
+    [metric] = (await sim.get("HorizontalPodAutoscaler", "web"))["status"]["currentMetrics"]
+    assert metric["object"]["current"] == {"value": "20"}

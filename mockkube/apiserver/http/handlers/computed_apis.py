@@ -12,13 +12,44 @@ from mockkube.apiserver.http.responses import negotiation
 from mockkube.apiserver.http.responses.negotiation import Representation
 from mockkube.apiserver.http.responses.rendering import validate_output_options
 from mockkube.apiserver.registry import options
-from mockkube.apiserver.registry.aggregated_api import ComputedApi
+from mockkube.apiserver.registry.aggregated_api import ComputedApi, ComputedGroup, MetricValuesApi, MetricValuesRequest
+from mockkube.apiserver.registry.options import Query
 
 
-def respond(context: RequestContext, api: ComputedApi, info: RequestInfo | None) -> web.StreamResponse:
-    """Answer a request below `/apis/GROUP/VERSION`: discovery, get or list."""
+def respond(context: RequestContext, api: ComputedGroup, info: RequestInfo | None) -> web.StreamResponse:
+    """Answer a request below `/apis/GROUP/VERSION`: discovery, get or list, or values of a metric."""
     if info is None:
         return _respond_discovery(context, api)
+    if isinstance(api, MetricValuesApi):
+        return _respond_values(context, api, info)
+    assert isinstance(api, ComputedApi), "there are objects and values"
+    return _respond_objects(context, api, info)
+
+
+def _respond_values(context: RequestContext, api: MetricValuesApi, info: RequestInfo) -> web.StreamResponse:
+    if info.verb not in ("get", "list"):
+        raise MethodNotAllowed
+    if info.rest or info.has_empty_segment:
+        raise NotFound.for_path()
+    representation = negotiation.negotiate_output(context.accept, is_list=False)
+    request = make_values_request(info, context.query)
+    return context.respond_json(api.read_values(request), representation=Representation(representation.media))
+
+
+def make_values_request(info: RequestInfo, query: Query) -> MetricValuesRequest:
+    """Return the request for metric values of a path and its query."""
+    given = {"labelSelector": query.get("metricLabelSelector", ())}
+    return MetricValuesRequest(
+        info.resource,
+        info.namespace,
+        info.name,
+        info.subresource,
+        options.parse_list_options(query).labels,
+        options.parse_list_options(given).labels,
+    )
+
+
+def _respond_objects(context: RequestContext, api: ComputedApi, info: RequestInfo) -> web.StreamResponse:
     resource = next((one for one in api.resources if one["name"] == info.resource), None)
     if resource is None or info.subresource or info.has_empty_segment:
         raise NotFound.for_path()
@@ -41,11 +72,11 @@ def respond(context: RequestContext, api: ComputedApi, info: RequestInfo | None)
     return context.respond_json({**head, "items": items}, representation=representation)
 
 
-def _api_version(api: ComputedApi) -> str:
+def _api_version(api: ComputedGroup) -> str:
     return f"{api.spec['group']}/{api.spec['version']}"
 
 
-def _respond_discovery(context: RequestContext, api: ComputedApi) -> web.StreamResponse:
+def _respond_discovery(context: RequestContext, api: ComputedGroup) -> web.StreamResponse:
     if context.request.method != "GET":
         raise MethodNotAllowed
     head = {"kind": "APIResourceList", "apiVersion": "v1", "groupVersion": _api_version(api)}

@@ -162,7 +162,7 @@ class Discovery:
 
     def _build_aggregated_version(self, group: str, version: str) -> Object:
         if (aggregated_api := self._registry.aggregated_apis.get((group, version))) is not None:
-            return to_version_discovery(version, aggregated_api.resources)
+            return to_version_discovery(version, aggregated_api.list_resources())
         kinds = sorted(self.groups[group][version], key=lambda kind: kind.plural)
         resources = [self._build_aggregated_resource(kind, version) for kind in kinds]
         return {"version": version, "resources": resources, "freshness": "Current"}
