@@ -110,13 +110,13 @@ class FaultInjectingClient:
         return FaultRequest(
             server=self._server_name,
             user_agent=self._config.identity.user_agent,
-            verb=verb,
-            group=group,
-            resource=plural,
-            subresource=subresource,
-            namespace=key.namespace,
-            name=key.name,
-            from_resource_version=after not in ("", "0"),
+            verb=info.verb,
+            group=info.group,
+            resource=info.resource,
+            subresource=info.subresource,
+            namespace=info.namespace,
+            name=info.name,
+            from_resource_version=from_resource_version,
             user=self._config.identity.user,
         )
 
