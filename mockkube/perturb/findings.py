@@ -42,6 +42,9 @@ class Problem:
     # The difference from the reference; None for other problems.
     difference: StateDifference | None = None
 
+    def __str__(self) -> str:
+        return f"{self.kind}: {self.text}"
+
 
 @dataclass(slots=True)
 class Finding:
@@ -65,7 +68,7 @@ class Finding:
     @property
     def text(self) -> str:
         """Description of the perturbation."""
-        return "undisturbed" if self.record.perturbation is None else self.record.perturbation.text
+        return "without any perturbation" if self.record.perturbation is None else self.record.perturbation.text
 
     @property
     def signature(self) -> str:
@@ -75,8 +78,8 @@ class Finding:
 
 
 def find_problems(record: RunRecord, reference: Reference, workload: Workload) -> list[Problem]:
-    """Return what is wrong with a run."""
-    return list(_find_problems(record, reference, workload))
+    """Return what is wrong with a run, lost and leaked objects before fields that differ."""
+    return sorted(_find_problems(record, reference, workload), key=lambda one: one.kind is ProblemKind.CHANGED)
 
 
 def _find_problems(record: RunRecord, reference: Reference, workload: Workload) -> Iterator[Problem]:

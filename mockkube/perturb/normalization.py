@@ -19,6 +19,8 @@ NOISE: Final = frozenset(("events", "events.events.k8s.io", "leases.coordination
 # Path of all fields of an object.
 WHOLE: Final = "*"
 _DROPPED_METADATA: Final = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink")
+# When a pod changed last of which endpoints tell; they have it or not by how changes come together.
+_DROPPED_ANNOTATIONS: Final = frozenset(("endpoints.kubernetes.io/last-change-trigger-time",))
 _DROPPED_FIELDS: Final = frozenset(("observedGeneration",))
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?")
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
@@ -140,6 +142,10 @@ def normalize(objects: Mapping[ObjectId, ReadOnlyObject], patterns: Sequence[Nam
 
 def _strip(obj: ReadOnlyObject) -> Object:
     metadata = {key: value for key, value in obj["metadata"].items() if key not in _DROPPED_METADATA}
+    if annotations := metadata.pop("annotations", None):
+        # Without the last one there are no annotations, as if there never had been any.
+        if kept := {key: value for key, value in annotations.items() if key not in _DROPPED_ANNOTATIONS}:
+            metadata["annotations"] = kept
     return {**{key: _strip_value(value) for key, value in obj.items()}, "metadata": metadata}
 
 

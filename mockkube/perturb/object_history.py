@@ -32,6 +32,8 @@ class RecordedChange:
     is_deletion: bool
     # Whether more than times and versions has changed.
     has_new_content: bool
+    # Whether the object was there before.
+    is_known: bool = False
 
     @property
     def uid(self) -> str:
@@ -81,6 +83,7 @@ class ObjectHistory:
         if (decoded := _decode(entry)) is None:
             return
         identity, obj = decoded
+        is_known = identity in self._fingerprints
         if is_deletion:
             self._current.pop(identity, None)
             has_new_content = True
@@ -90,7 +93,9 @@ class ObjectHistory:
             fingerprint = make_fingerprint(obj)
             has_new_content = self._fingerprints.get(identity) != fingerprint
             self._fingerprints[identity] = fingerprint
-        change = RecordedChange(self._clock.monotonic(), entry.revision, identity, obj, is_deletion, has_new_content)
+        change = RecordedChange(
+            self._clock.monotonic(), entry.revision, identity, obj, is_deletion, has_new_content, is_known
+        )
         self.changes.append(change)
         self._on_change(change)
 

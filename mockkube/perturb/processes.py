@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,8 @@ from mockkube.scenario.output.junit import remove_control_characters
 # A process that ends by itself is restarted after this time, which doubles each time, as kubelets do with containers.
 BACKOFF_SECONDS: Final = 0.5
 BACKOFF_SECONDS_MAX: Final = 5.0
+# Exit of a process that thinks it is done.
+SUCCESS: Final = "exit code 0"
 _LOG_BYTES_MAX: Final = 64 << 10
 _ESCAPE_SEQUENCE: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -98,10 +100,14 @@ class ControllerProcess:
         self._may_start.set()
 
     def _kill_group(self) -> None:
-        if self._process is not None:
-            # The group, too, of a process that has ended: it may have left children.
+        if self._process is None:
+            return
+        # The group, too, of a process that has ended: it may have left children.
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self._process.pid, signal.SIGKILL)
+        for pid in _find_by_kubeconfig(self._environment["KUBECONFIG"]):
             with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
 
     def read_log(self) -> str:
         """Return the end of what it has written."""
@@ -111,6 +117,15 @@ class ControllerProcess:
             return remove_control_characters(_ESCAPE_SEQUENCE.sub("", text))
         except OSError:
             return ""
+
+
+def _find_by_kubeconfig(path: str) -> Iterator[int]:
+    """Yield the processes with a kubeconfig in their environment: daemons have left their group."""
+    variable = f"KUBECONFIG={path}".encode()
+    for environ in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if variable in environ.read_bytes().split(b"\0"):
+                yield int(environ.parent.name)
 
 
 def _fill_in(word: str, values: Mapping[str, str]) -> str:

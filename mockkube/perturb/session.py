@@ -118,6 +118,8 @@ class _Session:
         self._total = 0
         self._combines = False
         self._undisturbed_count = 0
+        # Findings so far, with those that turned out to be nondeterminism.
+        self._suspicions = 0
 
     async def run(self) -> SessionResult:
         """Play the reference runs, then the perturbations."""
@@ -137,7 +139,7 @@ class _Session:
                 group.create_task(self._work(), name="perturb")
         self._result.not_tried = list(self._queue)
         if any(one.finding is not None for one in self._result.results):
-            await self._recheck()
+            await self._learn_more(2)
             await self._minimize()
         self._result.seconds = self._clock.monotonic() - self._began
         return self._result
@@ -178,22 +180,27 @@ class _Session:
             if problems and not self._result.undisturbed:
                 self._result.undisturbed.append(Finding(record, problems))
 
-    async def _recheck(self) -> None:
+    async def _learn_more(self, runs: int) -> None:
         """Play the workload undisturbed again, and drop what differs then, too."""
-        before = self._result.reference
+        learnt = replace(self._result.reference, records=())
         async with asyncio.TaskGroup() as group:
-            playing = [group.create_task(self._play(None, replace(before, records=()))) for _ in range(2)]
-        more = [one for one in (task.result() for task in playing) if not one.error]
-        after = Reference.from_records([*before.records, *more], self._workload)
-        self._result.reference = after
-        for one in self._result.results:
-            if one.finding is not None:
-                kept = [problem for problem in one.finding.problems if not _is_usual(problem, after.ignored)]
-                if not kept:
-                    self._result.dropped.append(one.finding)
-                    one.finding = None
-                else:
-                    one.finding.problems = kept
+            playing = [group.create_task(self._play(None, learnt)) for _ in range(runs)]
+        more = [one for one in (task.result() for task in playing) if not one.error and not one.endless_writes]
+        # The last one stays the last: perturbations are chosen from it.
+        *first, last = self._result.reference.records
+        self._result.reference = Reference.from_records([*first, *more, last], self._workload)
+        for result in self._result.results:
+            self._drop_usual(result)
+
+    def _drop_usual(self, result: PerturbationResult) -> None:
+        """Leave out of a finding what differs between undisturbed runs, too; without anything left, it is none."""
+        if (finding := result.finding) is None:
+            return
+        ignored = self._result.reference.ignored
+        finding.problems = [one for one in finding.problems if not _is_usual(one, ignored)]
+        if not finding.problems:
+            self._result.dropped.append(finding)
+            result.finding = None
 
     async def _minimize(self) -> None:
         """Find out which steps the findings need, while there is time."""
@@ -239,7 +246,8 @@ class _Session:
 
     def _add_result(self, result: PerturbationResult) -> None:
         self._result.results.append(result)
-        self._report(result.perturbation.id)
+        found = "" if result.finding is None else f": {result.finding.problems[0]}"
+        self._report(f"{result.perturbation.id}{found}")
 
     def _has_time(self) -> bool:
         spent = self._clock.monotonic() - self._began
@@ -263,14 +271,18 @@ class _Session:
         rest = [one for one in parts if one not in fine and one not in suspects]
         # An earlier one may have kept a later one from its occasion.
         self._queue.put_back(rest, alone=last_step is None)
-        found = False
-        for one in sorted(suspects, key=lambda one: -one.step):
-            result = await self._try_perturbation(one)
+        # The one of the step in which it went wrong is the first suspect.
+        suspects.sort(key=lambda one: one.step)
+        together = tuple(suspects)
+        while suspects:
+            result = await self._try_perturbation(suspects.pop())
             self._add_result(result)
-            found = found or result.finding is not None
-        if suspects and not found:
+            if result.finding is not None:
+                self._queue.put_back(suspects, alone=False)
+                return
+        if together:
             # Shown with all of them, if it can be shown again: it needs more than one.
-            result = await self._try_perturbation(combine(suspects))
+            result = await self._try_perturbation(combine(together))
             if result.finding is not None:
                 self._add_result(result)
 
@@ -286,7 +298,13 @@ class _Session:
             again = await self._play(perturbation, self._result.reference)
             finding.attempts += 1
             finding.reproduced += bool(find_problems(again, self._result.reference, self._workload))
-        self._queue.note_finding(perturbation)
+        self._suspicions += 1
+        if self._suspicions.bit_count() == 1:
+            # The first findings often are what varies anyway; the more there are, the less so.
+            await self._learn_more(1)
+        self._drop_usual(result)
+        if result.finding is not None:
+            self._queue.note_finding(perturbation)
         return result
 
     async def _play(

@@ -110,9 +110,9 @@ def _list_changes(record: RunRecord) -> Iterator[TimelineEntry]:
 
 def _describe_change(change: RecordedChange, before: ReadOnlyObject | None) -> str:
     if change.is_deletion:
-        return "is gone"
+        return "is deleted"
     if before is None:
-        return "is there"
+        return "changes" if change.is_known else "is created"
     fields = [
         f"{name}.{key}" if key else name
         for name in change.object

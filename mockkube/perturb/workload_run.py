@@ -27,7 +27,7 @@ from mockkube.perturb.differences import StateDifference
 from mockkube.perturb.injection import InjectionDependencies, PerturbationInjector
 from mockkube.perturb.normalization import State, normalize
 from mockkube.perturb.perturbation import Perturbation
-from mockkube.perturb.processes import ControllerProcess
+from mockkube.perturb.processes import SUCCESS, ControllerProcess
 from mockkube.perturb.recorder import RunRecord, RunRecorder, StepRecord
 from mockkube.perturb.reference import Reference, list_writes_per_second
 from mockkube.perturb.workload import QUIET_SECONDS, ProcessSpec, Workload
@@ -232,6 +232,8 @@ class _WorkloadRun:
             ended = max(self._processes.values(), key=lambda one: one.exits)
             name = "the controller" if len(self._processes) == 1 else f"the process {ended.spec.name}"
             self._record.error = f"{name} ends by itself again and again, the last time with {ended.last_exit}"
+            if ended.last_exit == SUCCESS:
+                self._record.error += ": it has to run in the foreground until it is killed"
             raise _RunOver
         reference = self._reference
         seconds = self._workload.quiet_seconds or QUIET_SECONDS if reference is None else reference.quiet_seconds
@@ -263,7 +265,7 @@ class _WorkloadRun:
             if self._is_quiet():
                 state = self._get_state()
                 differences = self._compare(step.index, state)
-                if not differences or now >= self._recorder.last_activity_at + self._get_patience():
+                if not differences or now >= self._get_deadline(now):
                     break
             elif now > min(busy_since + self._get_busy_seconds_max(step.index), began + seconds_max):
                 if not self._recorder.has_started:
@@ -304,11 +306,12 @@ class _WorkloadRun:
         usual = max(one.ended_at - one.began_at for one in self._reference.last.steps if one.index == step)
         return min(usual * _BUSY_FACTOR, self._workload.step_seconds_max) + self._workload.patience_seconds
 
-    def _get_patience(self) -> float:
-        """Return how long the controller may rest in another state: longer if an object says when it is tried again."""
+    def _get_deadline(self, now: float) -> float:
+        """Return until when the controller may rest in another state: later if an object is to be handled again."""
         patience = self._workload.patience_seconds
-        delayed = [_find_delay(obj, self._clock.now()) for obj in self._recorder.history.current.values()]
-        return max([patience, *(seconds + patience / 2 for seconds in delayed)])
+        delays = [_find_delay(obj, self._clock.now()) for obj in self._recorder.history.current.values()]
+        tried_again = [now + seconds + patience / 2 for seconds in delays if seconds > -patience / 2]
+        return max([self._recorder.last_activity_at + patience, *tried_again])
 
     def _note_endless_writes(self) -> None:
         now = self._clock.monotonic()
@@ -356,8 +359,8 @@ class _WorkloadRun:
 
 
 def _find_delay(obj: Object, now: datetime) -> float:
-    """Return in how many seconds kopf will handle an object again; 0 if it will not."""
-    longest = 0.0
+    """Return in how many seconds kopf will handle an object again; negative if it should have, or will not."""
+    longest = float("-inf")
     for text in _DELAYED.findall(orjson.dumps(obj)):
         try:
             at = datetime.fromisoformat(text.decode())

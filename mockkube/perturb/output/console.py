@@ -1,13 +1,16 @@
 """Results of a session on the terminal."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from mockkube.perturb.findings import Finding
+from mockkube.perturb.output.hints import ENDLESS_REMEDY, describe_cause, explain_names
 from mockkube.perturb.output.reproduction import format_command, summarize
+from mockkube.perturb.recorder import USER
 from mockkube.perturb.session import SessionResult
 from mockkube.perturb.timeline import TimelineEntry, build_timeline, cut_timeline
 
-_PROBLEMS_MAX = 6
+_PROBLEMS_MAX: Final = 6
 
 
 def render_result(result: SessionResult, *, verbose: bool = False) -> Iterator[str]:
@@ -17,8 +20,14 @@ def render_result(result: SessionResult, *, verbose: bool = False) -> Iterator[s
         yield ""
     learnt = [*result.reference.patterns, *result.reference.learnt]
     if learnt:
-        yield "Ignored, because undisturbed runs differ there:"
+        yield "Not compared, because undisturbed runs differ there:"
         yield from (f"  {one}" for one in learnt)
+    if names := explain_names(result):
+        yield names
+    if not any(one.is_write and one.process != USER for one in result.reference.last.requests):
+        yield "The controller wrote nothing in the undisturbed runs: give it something to do in the workload."
+    if result.undisturbed and result.reference.last.endless_writes:
+        yield ENDLESS_REMEDY
     if result.dropped:
         yield f"Dropped, because undisturbed runs showed it too: {', '.join(one.id for one in result.dropped)}"
     yield summarize(result)
@@ -27,11 +36,13 @@ def render_result(result: SessionResult, *, verbose: bool = False) -> Iterator[s
 def _render_finding(number: int, finding: Finding, result: SessionResult, *, verbose: bool) -> Iterator[str]:
     yield f"{number}. {finding.id}: {finding.text}"
     for problem in finding.problems[:_PROBLEMS_MAX]:
-        yield f"   {problem.kind}: {problem.text}"
+        yield f"   {problem}"
     if (more := len(finding.problems) - _PROBLEMS_MAX) > 0:
         yield f"   and {more} more"
     steps = finding.record.steps
     yield f"   seen after step {steps[-1].index} ({steps[-1].text}), in {finding.reproduced} of {finding.attempts} runs"
+    if cause := describe_cause(finding):
+        yield f"   usual cause: {cause}"
     if finding.alike:
         yield f"   the same with {', '.join(finding.alike)}"
     if verbose:

@@ -38,7 +38,7 @@ def _add_case(
     case = ElementTree.SubElement(suite, "testcase", {"name": name, "classname": "perturb", "time": f"{seconds:.3f}"})
     if finding is None:
         return
-    problems = [f"{one.kind}: {one.text}" for one in finding.problems]
+    problems = [str(one) for one in finding.problems]
     lines = [finding.text, *problems, f"again: {format_command(result, finding)}", ""]
     lines += [render_entry(entry) for entry in cut_timeline(build_timeline(finding.record))]
     failure = ElementTree.SubElement(case, "failure", {"message": remove_control_characters(problems[0])})

@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 from mockkube.perturb.findings import Finding
 from mockkube.perturb.output.console import render_entry
+from mockkube.perturb.output.headline import describe_headline, describe_scope
+from mockkube.perturb.output.hints import ENDLESS_REMEDY, describe_cause, explain_names
 from mockkube.perturb.output.reproduction import format_command, summarize
 from mockkube.perturb.session import SessionResult
 from mockkube.perturb.timeline import build_timeline, cut_timeline
@@ -16,6 +18,14 @@ def render_markdown(result: SessionResult) -> str:
 
 def _render(result: SessionResult) -> Iterator[str]:
     yield f"# mockkube perturb: {summarize(result)}"
+    yield ""
+    yield f"{describe_headline(result)} ({describe_scope(result)})"
+    if names := explain_names(result):
+        yield ""
+        yield names
+    if result.undisturbed and result.reference.last.endless_writes:
+        yield ""
+        yield ENDLESS_REMEDY
     for number, finding in enumerate(result.findings, 1):
         yield ""
         yield from _render_finding(number, finding, result)
@@ -32,6 +42,8 @@ def _render_finding(number: int, finding: Finding, result: SessionResult) -> Ite
     yield f"## {number}. {finding.text}"
     yield ""
     yield from (f"* **{problem.kind}:** {problem.text}" for problem in finding.problems)
+    if cause := describe_cause(finding):
+        yield f"* usual cause: {cause}"
     yield ""
     yield f"Seen after step {step.index} ({step.text}), in {finding.reproduced} of {finding.attempts} runs."
     if finding.alike:

@@ -5,6 +5,7 @@ from typing import Final
 
 from mockkube.perturb.findings import Finding
 from mockkube.perturb.output.headline import describe_headline, describe_scope
+from mockkube.perturb.output.hints import ENDLESS_REMEDY, describe_cause, explain_names
 from mockkube.perturb.output.reproduction import format_command, summarize
 from mockkube.perturb.output.tiles import TILE_KEYS, list_tiles
 from mockkube.perturb.recorder import StepRecord
@@ -31,6 +32,7 @@ class _FindingView:
         self.anchor = f"finding-{number}"
         self.finding = finding
         self.command = format_command(result, finding)
+        self.cause = describe_cause(finding)
         self.entries: Sequence[TimelineEntry] = build_timeline(finding.record)
         self.short: Sequence[TimelineEntry] = cut_timeline(self.entries)
 
@@ -57,6 +59,8 @@ def render_report(result: SessionResult) -> str:
         results=sorted(result.results, key=lambda one: one.finding is None),
         not_tried=result.not_tried,
         references=result.reference.records,
+        names=explain_names(result),
+        remedy=ENDLESS_REMEDY if result.undisturbed and result.reference.last.endless_writes else "",
         learnt=[*result.reference.patterns, *result.reference.learnt],
         undisturbed=build_timeline(result.reference.last),
         tones=_TONES,

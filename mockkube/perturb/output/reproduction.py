@@ -27,6 +27,8 @@ def summarize(result: SessionResult) -> str:
     tried = len(result.results)
     reached = sum(one.is_reached for one in result.results)
     not_tried = f", {len(result.not_tried)} not tried for lack of time" if result.not_tried else ""
+    if not tried and not result.not_tried:
+        return f"{count_noun(count, 'finding')} without any perturbation, {result.seconds:.0f} s"
     runs = f", {result.runs} runs" if result.runs < tried else ""
     return (
         f"{count or 'no'} finding{'s' * (count != 1)} in {count_noun(tried, 'perturbation')} "

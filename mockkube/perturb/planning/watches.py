@@ -76,7 +76,10 @@ def plan_missed_events(record: RunRecord, workload: Workload) -> Iterator[Pertur
     generated = {one.identity for one in record.changes if one.object["metadata"].get("generateName")}
     by_object: dict[tuple[str, ObjectId], list[DeliveredEvent]] = defaultdict(list)
     for event in record.delivered:
-        by_object[event.process, event.identity].append(event)
+        events = by_object[event.process, event.identity]
+        # Several watches of a process deliver the same change: those of its controllers and of its garbage collector.
+        if not any(one.revision == event.revision for one in events):
+            events.append(event)
     seen: set[tuple[str, str, tuple[str, ...]]] = set()
     found: list[Perturbation] = []
     for (process, identity), events in by_object.items():

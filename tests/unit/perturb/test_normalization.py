@@ -46,6 +46,11 @@ def test_what_differs_between_runs_does_not_count(changed: dict[str, Any]) -> No
     assert differences(state(one), state(other)) == []
 
 
+def test_the_time_of_the_last_trigger_does_not_count_even_if_it_is_absent() -> None:
+    trigger = {"endpoints.kubernetes.io/last-change-trigger-time": "2030-01-01T00:00:00Z"}
+    assert differences(state(config_map("a", uid(1), annotations=trigger)), state(config_map("a", uid(1)))) == []
+
+
 def test_generated_names_are_compared_by_prefix_owner_and_number() -> None:
     def run(first: str, second: str, parent: int) -> Any:
         owned = {"generateName": "p-", "ownerReferences": [{"uid": uid(parent), "controller": True}]}

@@ -77,6 +77,10 @@ class TestWatches:
         assert (one.id, one.ends_after) == ("missed-events/1/configmaps-a-1", 2)
         assert (one.faults[0]["match"]["name"], one.faults[0]["skip"]) == ("a", 0)
 
+    def test_two_watches_of_one_process_show_no_next_state(self) -> None:
+        run = record(delivered=[event("a", 2, kind="DELETED"), event("a", 2, kind="DELETED")])
+        assert ids("missed-events", run) == []
+
     def test_changes_of_the_same_fields_are_missed_once(self) -> None:
         revisions = range(1, 9)
         run = record(
