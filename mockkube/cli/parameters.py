@@ -87,10 +87,12 @@ def read_documents(path: str) -> Iterator[Any]:
     """Yield the YAML or JSON documents of a file; `-` is standard input."""
     import yaml
 
+    from mockkube.api.decoding import bounded_yaml
+
     try:
         text = _read_content(path)
         # Loaded completely before the first document is used, so that a later mistake is reported before any output.
-        loaded = list(yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
+        loaded = bounded_yaml.load_all(text)
     except OSError as error:
         raise ConfigurationError(f"{path}: {error.strerror}: give a readable file") from None
     except (yaml.YAMLError, RecursionError, ValueError) as error:

@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import yaml
 
+from mockkube.api.decoding import bounded_yaml
 from mockkube.client.tls import load_client_certificate, make_client_tls_context
 from mockkube.lazy_dataclasses import dataclass
 
-_LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _UNSUPPORTED: Final = {
     "exec": "runs a program for its credentials",
     "auth-provider": "asks a provider for its credentials",
@@ -100,7 +100,7 @@ def _merge(paths: Sequence[Path]) -> "_Kubeconfig":
 
 def _parse_file(path: Path) -> dict[str, Any]:
     try:
-        config = yaml.load(path.read_bytes(), Loader=_LOADER)
+        config = bounded_yaml.load(path.read_bytes())
     except OSError as error:
         raise _error(path, f"{error.strerror}", "give a file that can be read") from None
     except (yaml.YAMLError, ValueError):

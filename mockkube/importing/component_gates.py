@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import yaml
 
+from mockkube.api.decoding import bounded_yaml
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER
 
@@ -49,7 +50,7 @@ def _parse_kubelet_config(config_map: ReadOnlyObject) -> dict[str, bool]:
 def load_kubelet_config(config_map: ReadOnlyObject) -> dict[str, Any] | None:
     """Return the KubeletConfiguration of kubeadm's ConfigMap; None if it cannot be read."""
     try:
-        loaded = yaml.safe_load((config_map.get("data") or {}).get("kubelet") or "")
+        loaded = bounded_yaml.load((config_map.get("data") or {}).get("kubelet") or "")
     except yaml.YAMLError:
         return None
     return loaded if isinstance(loaded, dict) else None

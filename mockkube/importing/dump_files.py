@@ -12,6 +12,8 @@ from typing import Any, Final
 import orjson
 import yaml
 
+from mockkube.api.decoding import bounded_yaml
+from mockkube.api.decoding.bounded_yaml import SAFE_LOADER
 from mockkube.api.json_objects import Object
 from mockkube.importing.errors import UnreadableDumpError
 from mockkube.importing.etcd_database import is_etcd_database
@@ -29,7 +31,7 @@ _ANCHOR: Final = re.compile(rb"^[^'\"#\n]*(?:: |- )&\w", re.M)
 _DOCUMENT_START: Final = re.compile(rb"^---(?:[ \t].*)?$", re.M)
 
 
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]  # the C loader is optional
+class _Loader(SAFE_LOADER):  # type: ignore[misc]  # the C loader is optional
     """Loader that keeps times as text, as Kubernetes does."""
 
 
@@ -127,7 +129,7 @@ def _parse_yaml(content: bytes) -> Iterator[Any]:
             continue
         end = _YAML_END.search(document, items.end())
         stop = end.start() if end else len(document)
-        head = yaml.load(document[: items.start()] + document[stop:], Loader=_Loader) or {}
+        head = bounded_yaml.load(document[: items.start()] + document[stop:], _Loader) or {}
         # Whatever belongs to an item is indented, so a dash at the beginning of a line begins the next one.
         for item in document[items.end() + 2 : stop].split(b"\n- "):
             yield {**head, "items": [_parse_yaml_document(b"  " + item)]}
@@ -140,7 +142,7 @@ def _split_yaml_documents(content: bytes) -> list[bytes]:
 
 def _parse_yaml_document(text: bytes) -> Any:
     parsed = parse_kubectl_yaml(text)
-    return yaml.load(text, Loader=_Loader) if parsed is None else parsed
+    return bounded_yaml.load(text, _Loader) if parsed is None else parsed
 
 
 # Objects

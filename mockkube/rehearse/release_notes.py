@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import yaml
 
+from mockkube.api.decoding import bounded_yaml
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.features.versions import Version
 from mockkube.importing.component_gates import load_kubelet_config
@@ -125,7 +126,7 @@ def _find_proxy_mode(obj: ReadOnlyObject) -> str | None:
     if obj["metadata"]["name"] != "kube-proxy":
         return None
     try:
-        loaded = yaml.safe_load((obj.get("data") or {}).get("config.conf") or "")
+        loaded = bounded_yaml.load((obj.get("data") or {}).get("config.conf") or "")
     except yaml.YAMLError:
         return None
     return str(loaded.get("mode") or "") if isinstance(loaded, dict) else None

@@ -5,10 +5,11 @@ from typing import Any, Final
 
 import yaml
 
+from mockkube.api.decoding import bounded_yaml
+from mockkube.api.decoding.bounded_yaml import SAFE_LOADER
 from mockkube.scenario.errors import ScenarioError
 
 FILE_BYTES_MAX: Final = 16 << 20
-_LOADER: Final[type[Any]] = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _TIMESTAMP: Final = "tag:yaml.org,2002:timestamp"
 _MERGE: Final = "tag:yaml.org,2002:merge"
 
@@ -27,13 +28,13 @@ class LocatedSequence(list[Any]):
     lines: list[int]
 
 
-class _Loader(_LOADER):  # type: ignore[misc] # which of two classes it is, the machine decides
+class _Loader(SAFE_LOADER):  # type: ignore[misc] # which of two classes it is, the machine decides
     """Safe loader; times stay text, as in Kubernetes, and duplicate keys are errors."""
 
 
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, pattern) for tag, pattern in resolvers if tag != _TIMESTAMP]
-    for first, resolvers in _LOADER.yaml_implicit_resolvers.items()
+    for first, resolvers in SAFE_LOADER.yaml_implicit_resolvers.items()
 }
 
 
@@ -73,9 +74,12 @@ _Loader.add_constructor("tag:yaml.org,2002:seq", _construct_sequence)
 def read_file(path: Path) -> list[Any]:
     """Return the non-empty documents of a file; ScenarioError if it cannot be read."""
     try:
-        if path.stat().st_size > FILE_BYTES_MAX:
+        with path.open("rb") as file:
+            # Bounded: the path may name a device.
+            content = file.read(FILE_BYTES_MAX + 1)
+        if len(content) > FILE_BYTES_MAX:
             raise ScenarioError(f"{path}: larger than {FILE_BYTES_MAX} bytes: give a file of scenarios or manifests")
-        text = path.read_text()
+        text = content.decode()
     except OSError as error:
         raise ScenarioError(f"{path}: {error.strerror}: give a file that can be read") from None
     except UnicodeDecodeError:
@@ -86,7 +90,7 @@ def read_file(path: Path) -> list[Any]:
 def read_text(text: str, file: str) -> list[Any]:
     """Return the non-empty documents of a text; `file` is its name in errors."""
     try:
-        loaded = list(yaml.load_all(text, Loader=_Loader))
+        loaded = bounded_yaml.load_all(text, _Loader)
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         line = 0 if mark is None else mark.line + 1

@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from mockkube.api.decoding import bounded_yaml
 from mockkube.api.json_objects import Object
 from mockkube.cluster.components.component_flags import validate_flags
 from mockkube.cluster.configuration.errors import ConfigurationError
@@ -76,7 +77,7 @@ def load_scheduler_config(path: str) -> Object:
 
 def _load_yaml(path: str, flag: str) -> Any:
     try:
-        return yaml.safe_load(Path(path).read_text())
+        return bounded_yaml.load(Path(path).read_text())
     except OSError as error:
         raise WhatIfError(f"{flag}: {path}: {error.strerror}: give a readable file") from None
     except (yaml.YAMLError, UnicodeDecodeError) as error:

@@ -36,6 +36,8 @@ class ClusterProcess:
         command += ["--nodes", str(NODES), "--ready-file", str(ready_file)]
         command += ["--db", database] if database else []
         environment = {**os.environ, "XDG_STATE_HOME": str(home)}
+        # Compiling all modules at each start would take longer than the start.
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
         with log.open("wb") as stderr:
             process = await asyncio.create_subprocess_exec(
                 *command, env=environment, stdout=asyncio.subprocess.DEVNULL, stderr=stderr

@@ -10,6 +10,8 @@ def read_mapping(path: Path, kind: str) -> dict[str, Any]:
     """Return the mapping in a file; ValueError names file, mistake and remedy."""
     import yaml  # only a configuration file needs it
 
+    from mockkube.api.decoding import bounded_yaml
+
     try:
         with path.open("rb") as file:
             # Bounded before parsing: the path may name a device or a huge file by mistake.
@@ -19,7 +21,7 @@ def read_mapping(path: Path, kind: str) -> dict[str, Any]:
     if len(content) > FILE_BYTES_MAX:
         raise ValueError(f"{path}: larger than {FILE_BYTES_MAX} bytes: give a {kind} file")
     try:
-        document = yaml.load(content, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # safe, either of them
+        document = bounded_yaml.load(content)
     except (yaml.YAMLError, RecursionError, ValueError) as error:
         raise ValueError(f"{path}: not valid YAML: {_first_line(error)}") from None
     if not isinstance(document, dict):

@@ -127,9 +127,9 @@ def _get_entries(config: Config, section: str) -> list[Config]:
 
 
 def _parse(text: str | bytes) -> Any:
-    import yaml  # only who merges needs it
+    from mockkube.api.decoding import bounded_yaml  # only who merges needs PyYAML
 
-    return yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))
+    return bounded_yaml.load(text)
 
 
 def _load(path: Path) -> Config:

@@ -4,6 +4,8 @@ from typing import Any
 
 import yaml
 
+from mockkube.api.decoding import bounded_yaml
+
 YAMLError = yaml.YAMLError
 
 
@@ -19,7 +21,7 @@ _Loader.yaml_implicit_resolvers = {
 
 def parse_yaml(text: str) -> Any:
     """Return the value of a YAML text; raise YAMLError if it is none."""
-    return yaml.load(text, Loader=_Loader)
+    return bounded_yaml.load(text, _Loader)
 
 
 def format_yaml(value: Any) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import yaml
 
+from mockkube.api.decoding import bounded_yaml
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.patching.patch_type import PatchType
@@ -204,7 +205,7 @@ async def _run_patch(command: KubectlCommand) -> list[str]:
     kind = command.line.flag("--type", "strategic")
     if kind not in _PATCH_TYPES:
         raise StepFailed(f"kubectl patch: --type={kind}: give json, merge or strategic")
-    patch = yaml.safe_load(command.line.flag("--patch"))
+    patch = bounded_yaml.load(command.line.flag("--patch"))
     for meant in (found := await command.find_objects(command.line.words)):
         below = command.line.flag("--subresource")
         await command.client.patch(
