@@ -142,10 +142,10 @@ def normalize(objects: Mapping[ObjectId, ReadOnlyObject], patterns: Sequence[Nam
 
 def _strip(obj: ReadOnlyObject) -> Object:
     metadata = {key: value for key, value in obj["metadata"].items() if key not in _DROPPED_METADATA}
-    if annotations := metadata.pop("annotations", None):
-        # Without the last one there are no annotations, as if there never had been any.
-        if kept := {key: value for key, value in annotations.items() if key not in _DROPPED_ANNOTATIONS}:
-            metadata["annotations"] = kept
+    annotations = metadata.pop("annotations", None) or {}
+    # Without the last one there are no annotations, as if there never had been any.
+    if kept := {key: value for key, value in annotations.items() if key not in _DROPPED_ANNOTATIONS}:
+        metadata["annotations"] = kept
     return {**{key: _strip_value(value) for key, value in obj.items()}, "metadata": metadata}
 
 
