@@ -31,6 +31,8 @@ class InterleavingOptions:
     depth: int
     seconds: float
     seed: int | None
+    # Components or workers whose steps are divided, instead of those of the plan.
+    divided: tuple[str, ...]
     processes: int | None
     trace: str | None
     output: str
@@ -40,6 +42,8 @@ class InterleavingOptions:
 def run(path: Path, options: InterleavingOptions) -> Exit:
     """Explore every window of a plan and print the results; FAILED unless exactly the known races were found."""
     plans = _load(path, options.seed)
+    if options.divided:
+        plans = [replace(plan, divided=options.divided) for plan in plans]
     bounds = SearchBounds(options.depth, options.seconds)
     logging.disable(logging.CRITICAL)  # the components of hundreds of clusters would log here
     try:

@@ -33,7 +33,7 @@ from mockkube.cluster.control.reconciler import Reconciler
 from mockkube.cluster.control.schemas import GROUP
 from mockkube.cluster.control_plane import ControlPlane, ControlPlaneDependencies
 from mockkube.cluster.execution.step_trace import StepTrace
-from mockkube.cluster.execution.stepped_executor import SteppedExecutor
+from mockkube.cluster.execution.stepped_executor import SteppedExecutor, SteppedWorker
 from mockkube.cluster.snapshots.snapshot_contents import SnapshotContents
 from mockkube.cluster.snapshots.snapshot_start import configure_from_snapshot, fill_store, find_stopped
 from mockkube.cluster.snapshots.snapshot_store import MemorySnapshotStore
@@ -181,7 +181,7 @@ class SimulatedCluster:
                 steps_max += _STEPS_PER_OBJECT_MAX * max(0, await self._count_objects() - _OBJECTS_MANY)
         raise LivelockError(f"no rest after {taken} steps at one moment: components undo each other")
 
-    async def list_ready_workers(self) -> list[Worker]:
+    async def list_ready_workers(self) -> list[SteppedWorker]:
         """Return the workers that can take a step now, once everything written has reached the watches."""
         await self._wait_for_delivery()
         return list(self._executor.list_ready_workers())
@@ -303,6 +303,34 @@ class SimulatedCluster:
     def observe_requests(self, observe: Callable[[ObservedRequest], None]) -> None:
         """Call a function with each request of a component, before it is sent."""
         self._control_plane.faults.on_request = observe
+
+    def divide_steps(self, divides: Callable[[str], bool] | None) -> None:
+        """Halt the steps of workers before each request, if the function says so of their names; None: of no worker.
+
+        A halted worker is ready, and goes on when it takes its next step.
+        """
+        self._executor.divides = divides or (lambda worker: False)
+        self._control_plane.faults.before_request = None if divides is None else self._executor.halt_step
+
+    async def start_custom_controller(self, name: str, kind: "CustomKind") -> None:
+        """Start the controller of a custom resource; it runs until the cluster stops. Do nothing if it runs already."""
+        # Most clusters have none.
+        from mockkube.controllers.custom.manager import CustomController
+
+        if name in self.custom_controllers:
+            return
+        user = ClientIdentity(f"system:serviceaccount:default:{name}", (MASTERS, AUTHENTICATED), f"{name}/v1")
+        endpoint = self._control_plane.component_controller.local_clients.get_endpoint(API_SERVER)
+        random = Random.from_seed(self.config.seed, name)
+        controller = CustomController(name, kind, LocalClient(endpoint, user), self.clock, random)
+        self.custom_controllers[name] = controller
+        self._executor.add_workers(controller.workers)
+        self._stack.push_async_callback(self._stop_custom_controller, controller)
+        await self.trace.record_note(self.clock.monotonic(), "component", f"{name} starts")
+
+    async def _stop_custom_controller(self, controller: "CustomController") -> None:
+        await self._executor.remove_workers(controller.workers)
+        await controller.stop()
 
     def get_component(self, component: str) -> Component | None:
         """Return the object of a running component; None for API servers and stopped components."""

@@ -9,6 +9,8 @@ from mockkube.explore.interleavings.invariants import INVARIANTS
 from mockkube.explore.interleavings.minimal_trace import MinimalTrace, TraceLine
 
 _READS_MAX: Final = 4
+# Shorter times have a decimal.
+_WHOLE_SECONDS_MIN: Final = 10
 _COLUMNS: Final = ("step", "at", "worker", "what", "reads", "before it had seen all of", "writes")
 
 
@@ -48,7 +50,12 @@ def describe_search(result: InterleavingExploration) -> str:
     ended = f"all with {changes}" if found.is_complete else f"{found.left} more with {changes} were left"
     steps = 0 if found.default is None else len(found.default.steps)
     details = f"{found.equal} were equal to others, {found.impossible} impossible"
-    return f"{found.played} schedules of about {steps} steps played in {found.seconds:.0f} s, {ended}; {details}"
+    played = f"{found.played} schedules of about {steps} steps played in {_format_seconds(found.seconds)}"
+    return f"{played}, {ended}; {details}"
+
+
+def _format_seconds(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds >= _WHOLE_SECONDS_MIN else f"{max(seconds, 0.1):.1f} s"
 
 
 def list_rejections(result: InterleavingExploration) -> list[str]:
@@ -174,4 +181,6 @@ def make_replay_plan(result: InterleavingExploration, trace: MinimalTrace) -> di
     if late := schedule.get("late"):
         late["seconds"] = f"{late['seconds']:g}s"
     document["spec"] |= {"schedule": schedule, "breaks": [trace.broken.invariant]}
+    if result.plan.divided:
+        document["spec"]["divide"] = list(result.plan.divided)
     return document

@@ -19,7 +19,12 @@ from mockkube.scenario.fields import SourceLocation
 RACES = Path(__file__).parents[2] / "conformance/races"
 # The searches are bounded by their depth: on a slow machine they find the same.
 BOUNDS = SearchBounds(depth=1, seconds=3600)
-SLOW = ("119862-evicted-for-removed-taint", "123434-quota-exceeded")
+SLOW = (
+    "114603-deleted-for-old-owner",
+    "114603-deleted-for-old-owner-fixed",
+    "119862-evicted-for-removed-taint",
+    "123434-quota-exceeded",
+)
 
 
 def mark(file):
@@ -81,6 +86,38 @@ def test_the_same_schedule_leads_to_the_same_run():
     with ForkedPlayer(load("119862-evicted-for-removed-taint"), 2) as player:
         first, second = player.play_all([Schedule(), Schedule()], with_details=True)
     assert first == second
+
+
+@pytest.fixture(scope="module")
+def old_owner():
+    """Return the exploration of a race between two requests of one step."""
+    return explore(load("114603-deleted-for-old-owner"))
+
+
+def test_a_race_between_two_requests_is_found_only_in_divided_steps(old_owner):
+    [trace] = old_owner.traces
+    parts = [line.step for line in trace.lines if line.step.worker.endswith("garbage-collector-controller")]
+    assert [part.subject for part in parts if part.continues] == [
+        "get ConfigMap default/owned",
+        "delete ConfigMap default/owned",
+    ]
+    whole = explore(replace(old_owner.plan, divided=()))
+    assert (whole.traces, whole.search.is_complete) == ((), True)
+
+
+def test_a_divided_step_is_the_same_in_the_default_order(old_owner):
+    def writes(result):
+        return [text for step in result.search.default.steps for text in step.writes]
+
+    whole = explore(replace(old_owner.plan, divided=()))
+    assert writes(old_owner) == writes(whole)
+    assert len(old_owner.search.default.steps) == len(whole.search.default.steps) + 2
+
+
+def test_a_race_in_a_divided_step_can_be_replayed(old_owner):
+    [trace] = old_owner.traces
+    again = plan_file.read_plan(make_replay_plan(old_owner, trace), SourceLocation("replay"))
+    assert explore(again).traces == old_owner.traces
 
 
 @pytest.mark.slow

@@ -58,6 +58,11 @@ _LINE_INTERVAL_SECONDS = 10.0
     "--seconds", type=click.FloatRange(0, min_open=True), metavar="N",
     help="With --interleavings: longest search for each window. [60]",
 )  # fmt: skip
+@click.option(
+    "--divide", multiple=True, metavar="WORKER",
+    help="With --interleavings: divide the steps of a component or worker at their requests, like "
+    "kube-controller-manager/garbage-collector. May be repeated.",
+)  # fmt: skip
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 @output_option("table", "json", "yaml", "md")
 def command(plan: str, **options: Any) -> Exit:
@@ -69,8 +74,8 @@ def command(plan: str, **options: Any) -> Exit:
     """
     if options["interleavings"]:
         return _explore_interleavings(plan, options)
-    for name in ("depth", "seconds"):
-        if options[name] is not None:
+    for name in ("depth", "seconds", "divide"):
+        if options[name]:
             raise ConfigurationError(f"--{name} belongs to --interleavings: give both or neither")
     read = _load_plan(plan, options["seed"], undisturbed=options["undisturbed"])
     from mockkube.explore.replay import without_logs
@@ -102,6 +107,7 @@ def _explore_interleavings(path: str, options: dict[str, Any]) -> Exit:
         depth=options["depth"] or DEPTH,
         seconds=options["seconds"] or SECONDS,
         seed=options["seed"],
+        divided=options["divide"],
         processes=options["workers"],
         trace=options["trace"],
         output=options["output"],

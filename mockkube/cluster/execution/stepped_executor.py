@@ -1,7 +1,7 @@
 """Executor whose owner decides when a worker takes a step, one at a time."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import Final
 
@@ -19,6 +19,9 @@ class SteppedWorker:
         self._active = active
         self._task: asyncio.Task[None] | None = None
         self._is_suspended = False
+        # What the step is about to do when it is next chosen; None: it is not at such a point.
+        self._next_request: str | None = None
+        self._resumed = asyncio.Event()
         self._halted_event = asyncio.Event()
         # When the worker was last found not to be ready, and how often its signal had been notified by then.
         self._rested_at = -1.0
@@ -35,13 +38,22 @@ class SteppedWorker:
         """Signal of the worker."""
         return self.worker.signal
 
+    @property
+    def next_request(self) -> str | None:
+        """Request before which a step is halted until it is chosen again; None: it is not halted there."""
+        return self._next_request
+
     def is_ready(self) -> bool:
-        """Return whether the worker is ready and not in the middle of a step."""
-        return self._task is None and self.worker.is_ready()
+        """Return whether the worker is ready, and not in the middle of a step, or halted before a request of it."""
+        if self._task is not None:
+            return self._next_request is not None
+        return self.worker.is_ready()
 
     # hot: per step, for each worker of the cluster
     def is_ready_at(self, now: float) -> bool:
         """Return whether the worker is ready at this time; do not ask it again before its signal or time says so."""
+        if self._next_request is not None:
+            return True
         notifications = self._own_signal.notifications
         if self._rested_at == now and self._rested_notifications == notifications:
             return False
@@ -55,7 +67,12 @@ class SteppedWorker:
         return None if self._task is not None else self.worker.wake_at()
 
     async def step(self) -> None:
-        """Start a step; return when it ends or is suspended."""
+        """Start a step, or go on with a halted one; return when it ends, or is suspended or halted."""
+        if self._next_request is not None:
+            self._next_request, self._is_suspended = None, False
+            self._resumed.set()
+            await self.wait_until_halted()
+            return
         self._active[self] = None
         self._task = self._group.create_task(self._run_step(), name=self.name)
         await self.wait_until_halted()
@@ -78,6 +95,19 @@ class SteppedWorker:
             await clock.sleep(seconds)
         finally:
             self._is_suspended = False
+
+    async def halt(self, request: str) -> None:
+        """Halt the step that calls this before a request, until the worker is chosen again."""
+        # Requests that a step sends in parallel are not told apart.
+        if asyncio.current_task() is not self._task:
+            return
+        self._next_request, self._is_suspended = request, True
+        self._resumed.clear()
+        self._halted_event.set()
+        try:
+            await self._resumed.wait()
+        finally:
+            self._next_request, self._is_suspended = None, False
 
     @property
     def is_halted(self) -> bool:
@@ -111,6 +141,8 @@ class SteppedExecutor:
         self._workers: dict[int, SteppedWorker] = {}
         self._active: dict[SteppedWorker, None] = {}
         self._workers_in_order: list[SteppedWorker] = []
+        # Whether the steps of a worker, by its name, are divided at their requests.
+        self.divides: Callable[[str], bool] = lambda worker: False
 
     async def __aenter__(self) -> "SteppedExecutor":
         await self._group.__aenter__()
@@ -151,6 +183,12 @@ class SteppedExecutor:
             await self._clock.sleep(seconds)
         else:
             await worker.suspend(self._clock, seconds)
+
+    async def halt_step(self, request: str) -> None:
+        """Halt the step that calls this before a request, if its worker is one of those whose steps are divided."""
+        worker = _CURRENT_WORKER.get(None)
+        if worker is not None and self.divides(worker.name):
+            await worker.halt(request)
 
     async def wait_until_halted(self) -> None:
         """Return when no step runs except suspended ones."""

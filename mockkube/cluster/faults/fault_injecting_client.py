@@ -18,7 +18,16 @@ from mockkube.apiserver.registry import encoding, listing
 from mockkube.apiserver.registry.options import parse_list_options
 from mockkube.apiserver.registry.subresources.scale import convert_to_scale
 from mockkube.client.identity import ClientIdentity
-from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, NO_QUERY, DeleteOptions, Key, ObjectList, Selection
+from mockkube.client.protocol import (
+    DELETE_DEFAULT,
+    EVERYTHING,
+    NO_QUERY,
+    DeleteOptions,
+    Key,
+    ObjectList,
+    Selection,
+    key_of,
+)
 from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.cluster.faults.fault_injected_watch import FaultInjectedWatch
 from mockkube.cluster.faults.faults import FaultInjection, FaultRequest, Faults
@@ -163,6 +172,8 @@ class FaultInjectingClient:
 
     async def get(self, kind: str, key: Key, *, subresource: str = "") -> ReadOnlyObject:
         """Return the present object or its scale, or a past state if a fault makes reads stale."""
+        if self._faults.before_request is not None:
+            await self._faults.before_request(f"get {kind} {key}")
         with self._observe("get", kind, key, subresource=subresource):
             injection = await self._inject_faults("get", kind, key, subresource=subresource)
             if not injection.stale_revision or not self._endpoint.get_server().has_view(kind, self._config.decoder):
@@ -186,6 +197,8 @@ class FaultInjectingClient:
 
     async def list(self, kind: str, selection: Selection = EVERYTHING) -> ObjectList:
         """Return the selected objects, or a past state if a fault makes reads stale."""
+        if self._faults.before_request is not None:
+            await self._faults.before_request(f"list {kind} {selection.namespace}".rstrip())
         with self._observe("list", kind, Key(selection.namespace, "")):
             injection = await self._inject_faults("list", kind, Key(selection.namespace, ""))
             if not injection.stale_revision or not self._endpoint.get_server().has_view(kind, self._config.decoder):
@@ -212,6 +225,8 @@ class FaultInjectingClient:
 
     async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
         """Create an object, or post it to a subresource."""
+        if self._faults.before_request is not None:
+            await self._faults.before_request(f"create {_name(kind, subresource)} {_describe_new(obj, name)}")
         key = Key(obj.get("metadata", {}).get("namespace", ""), name)
         with self._observe("create", kind, key, subresource=subresource, body=obj):
 
@@ -222,6 +237,8 @@ class FaultInjectingClient:
 
     async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
         """Replace an object."""
+        if self._faults.before_request is not None:
+            await self._faults.before_request(f"update {_name(kind, subresource)} {key_of(obj)}")
         metadata = obj["metadata"]
         key = Key(metadata.get("namespace", ""), metadata["name"])
         with self._observe("update", kind, key, subresource=subresource, body=obj):
@@ -235,6 +252,8 @@ class FaultInjectingClient:
         self, kind: str, key: Key, patch: object, *, patch_type: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:
         """Patch an object."""
+        if self._faults.before_request is not None:
+            await self._faults.before_request(f"patch {_name(kind, subresource)} {key}")
         with self._observe("patch", kind, key, subresource=subresource, body=patch):
 
             def send() -> Awaitable[ReadOnlyObject]:
@@ -244,13 +263,26 @@ class FaultInjectingClient:
 
     async def delete(self, kind: str, key: Key, options: DeleteOptions = DELETE_DEFAULT) -> None:
         """Delete an object."""
+        if self._faults.before_request is not None:
+            await self._faults.before_request(f"delete {kind} {key}")
         with self._observe("delete", kind, key):
             await self._write("delete", kind, key, lambda: self._client.delete(kind, key, options))
 
     async def delete_collection(self, kind: str, selection: Selection, options: DeleteOptions = DELETE_DEFAULT) -> None:
         """Delete all selected objects."""
+        if self._faults.before_request is not None:
+            await self._faults.before_request(f"delete {kind} in {selection.namespace}")
         with self._observe("deletecollection", kind, Key(selection.namespace, "")):
             key = Key(selection.namespace, "")
             await self._write(
                 "deletecollection", kind, key, lambda: self._client.delete_collection(kind, selection, options)
             )
+
+
+def _name(kind: str, subresource: str) -> str:
+    return f"{subresource} of {kind}" if subresource else kind
+
+
+def _describe_new(obj: Object, name: str) -> str:
+    metadata = obj.get("metadata", {})
+    return str(Key(metadata.get("namespace", ""), name or metadata.get("name") or metadata.get("generateName", "")))

@@ -5,7 +5,7 @@ matches, has injections left, and whose share includes the request.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import field
 from enum import StrEnum
 from typing import Any, Final, Self
@@ -220,6 +220,8 @@ class Faults:
     on_injected: Callable[[], None] = lambda: None
     # Called with each request before faults are injected into it; None: requests are not observed.
     on_request: Callable[[ObservedRequest], None] | None = None
+    # Awaited with each request of a component before it is sent, in a few words; None: requests are sent at once.
+    before_request: Callable[[str], Awaitable[None]] | None = None
     # Called with each observed request over HTTP when its answer is known, before the client gets it.
     on_response: Callable[[ObservedRequest], None] = lambda request: None
     # Called with a watch over HTTP, and the type, the object and its revision of each event that it delivers.

@@ -55,7 +55,7 @@ class GarbageCollector(Controller):
         self.orphaner = GarbageOrphaner(dependencies)
         self.graph = OwnerGraph(self._enqueue, self.orphaner.enqueue, self._report_invalid_namespace)
         self.informers.append(dependencies.resource_monitors.add_event_handler(self.graph.process_change))
-        self.objects = GraphObjectClient(self.client, dependencies.resource_monitors)
+        self.objects = GraphObjectClient(self.client, dependencies.resource_monitors, dependencies.capabilities.version)
         self.orphaner.attach_collector(self)
 
     def has_synced(self) -> bool:

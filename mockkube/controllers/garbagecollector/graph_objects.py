@@ -11,8 +11,11 @@ from mockkube.controllers.framework.resource_monitors import ResourceMonitors
 from mockkube.controllers.framework.served_kinds import BUILT_IN, ServedKind
 from mockkube.controllers.garbagecollector.owner_graph import ObjectReference, has_finalizer
 from mockkube.controllers.nodelifecycle.node_writer import retry_on_conflict
+from mockkube.features.versions import Version
 
 _BUILT_IN: Final = frozenset(kind.name for kind in BUILT_IN)
+# upstream 1.34: pkg/controller/garbagecollector/operations.go, deleteObject
+_CHECKS_OWNERS_SINCE: Final = Version(1, 34)
 _OwnersChange = Callable[[Sequence[ReadOnlyObject]], list[ReadOnlyObject]]
 
 
@@ -23,8 +26,8 @@ class KindUnknown(ApiError):
 class GraphObjectClient:
     """Reads and writes objects of any kind by their identity."""
 
-    def __init__(self, client: Client, kinds: ResourceMonitors) -> None:
-        self._client, self._kinds = client, kinds
+    def __init__(self, client: Client, kinds: ResourceMonitors, version: Version) -> None:
+        self._client, self._kinds, self._version = client, kinds, version
 
     def kind(self, identity: ObjectReference) -> ServedKind:
         """Return the kind of an object; KindUnknown if it is not served."""
@@ -42,8 +45,11 @@ class GraphObjectClient:
         return await self._client.get(*self._kind_and_key(identity))
 
     async def delete(self, identity: ObjectReference, latest: ReadOnlyObject, policy: Propagation) -> None:
-        """Delete an object unless its owners changed since it was read."""
+        """Delete an object; from 1.34 on, not if its owners changed since it was read."""
         name, key = self._kind_and_key(identity)
+        if self._version < _CHECKS_OWNERS_SINCE:
+            await self._client.delete(name, key, DeleteOptions(identity.uid, propagation=policy))
+            return
         options = DeleteOptions(identity.uid, latest["metadata"]["resourceVersion"], propagation=policy)
         try:
             await self._client.delete(name, key, options)

@@ -30,6 +30,7 @@ EVICTED_FOR_TAINTS: Final = "evicted-for-present-taints"
 QUOTA_KEPT: Final = "quota-not-exceeded"
 BUDGET_KEPT: Final = "disruption-budget-kept"
 NODES_FIT: Final = "nodes-not-overcommitted"
+OWNED_KEPT: Final = "owned-objects-kept"
 SAME_OUTCOME: Final = "same-outcome"
 
 # In the order of reports.
@@ -43,6 +44,7 @@ INVARIANTS: Final[Mapping[str, str]] = MappingProxyType(
         QUOTA_KEPT: "No namespace uses more than its ResourceQuota allows.",
         BUDGET_KEPT: "No eviction leaves fewer healthy pods than a PodDisruptionBudget wants.",
         NODES_FIT: "No pod is bound to a node that has not enough of what it requests.",
+        OWNED_KEPT: "The garbage collector deletes no object that has an owner.",
         SAME_OUTCOME: "In the end there are the same objects and ready pods as in the default order, and those pods "
         "of the beginning that are there then, too.",
     }
@@ -62,6 +64,7 @@ _RESOURCES: Final[Mapping[str, str]] = {
     "DaemonSet": _DAEMON_SETS,
     "Job": _JOBS,
 }
+_GARBAGE_COLLECTOR: Final = "/garbage-collector-controller"
 _TAINT_MANAGER: Final = "DeletionByTaintManager"
 # Reasons for which a kubelet ends a pod that it had admitted.
 _RUNTIME_REASONS: Final = ("DeadlineExceeded", "Evicted", "Preempting", "Terminated", "NodeShutdown")
@@ -93,7 +96,10 @@ class InvariantMonitor:
 
     def follow(self, steps: Iterable[TraceStep]) -> None:
         """Apply steps without checks: those before the window."""
-        self.stored.apply_steps(steps)
+        known = list(steps)
+        self.stored.apply_steps(known)
+        for check in self._checks:
+            check.follow(write for step in known for write in step.writes)
 
     def start_window(self) -> None:
         """Start to check: what workloads want now is what they may have."""
@@ -122,6 +128,9 @@ class _Check:
 
     def __init__(self) -> None:
         self.stored = StoredObjects()
+
+    def follow(self, writes: Iterable[TraceWrite]) -> None:
+        """Take in writes before the window."""
 
     def start(self, stored: StoredObjects) -> None:
         """Start with these objects, which are kept up to date."""
@@ -386,10 +395,43 @@ class _NodeCheck(_Check):
                 yield self._broken(f"{text} of {allocatable[resource]}")
 
 
+class _OwnedCheck(_Check):
+    """Looks for owners of an object that the garbage collector deletes, as they are stored."""
+
+    invariant = OWNED_KEPT
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Names of the objects that exist, by uid; without those that are being deleted, whose dependents may go first.
+        self._names: dict[str, str] = {}
+
+    def follow(self, writes: Iterable[TraceWrite]) -> None:
+        for write in writes:
+            self._note(write)
+
+    def _note(self, write: TraceWrite) -> None:
+        metadata = write.load_object()["metadata"]
+        if write.verb == "delete" or metadata.get("deletionTimestamp"):
+            self._names.pop(metadata["uid"], None)
+        else:
+            self._names[metadata["uid"]] = write.name
+
+    def check(self, step: TraceStep, write: TraceWrite) -> Iterator[Violation]:
+        uid = write.load_object()["metadata"]["uid"]
+        was_there = uid in self._names
+        self._note(write)
+        if not step.worker.endswith(_GARBAGE_COLLECTOR) or not was_there or uid in self._names:
+            return
+        for one in write.load_object()["metadata"].get("ownerReferences") or ():
+            if one["uid"] in self._names:
+                text = f"the garbage collector deletes {write.resource} {write.name}"
+                yield self._broken(f"{text}, whose owner {one['kind']} {one['name']} exists")
+
+
 def _make_checks(taints: TaintRules, creations_max: int) -> Sequence[tuple[str, _Check]]:
     checks: Sequence[_Check] = (
         _ReplicasCheck(), _OrderCheck(), _RejectionCheck(), _HotLoopCheck(creations_max), _EvictionCheck(taints),
-        _QuotaCheck(), _BudgetCheck(), _NodeCheck(),
+        _QuotaCheck(), _BudgetCheck(), _NodeCheck(), _OwnedCheck(),
     )  # fmt: skip
     return [(check.invariant, check) for check in checks]
 

@@ -45,7 +45,8 @@ class MinimalTrace:
 def find_minimal_trace(played: PlayedSchedule, broken: Break) -> MinimalTrace:
     """Return the steps that led to a break, of all steps of its run.
 
-    A step led to another if it made that one possible, or was the last to write what that one read.
+    A step led to another if it made that one possible, was the last to write what that one read, or is the part of a
+    divided step before it.
     """
     steps = played.steps
     # The outcome is broken by no single step: all that wrote something have a part in it.
@@ -71,6 +72,8 @@ def _find_causes(steps: Sequence[PlayedStep], ends: Iterable[int]) -> set[int]:
 def _list_direct_causes(steps: Sequence[PlayedStep], number: int) -> Iterator[int]:
     if (enabler := find_enabler(steps, number)) != NOBODY:
         yield enabler
+    if steps[number].continues:
+        yield next(one for one in range(number - 1, -1, -1) if steps[one].worker == steps[number].worker)
     accesses = steps[number].accesses
     # The memory of a component is shared by all that it does: it would connect everything.
     wanted = {name for name in accesses.read if not name.startswith("memory ")}

@@ -65,6 +65,8 @@ class InterleavingPlan:
     late_seconds: float = 0.0
     # Components or workers whose steps get other orders, by the start of their names; all if empty.
     reordered: tuple[str, ...] = ()
+    # Components or workers whose steps are divided at their requests, by the start of their names.
+    divided: tuple[str, ...] = ()
     # Invariants that are known to break.
     expected_breaks: tuple[str, ...] = ()
     creations_max: int = CREATIONS_MAX

@@ -72,6 +72,7 @@ class SpecEntry:
     recovery: Annotated[Seconds, "how long the cluster has to recover after it"] = Seconds(RECOVERY_SECONDS)
     late: Annotated[Seconds, "how late watches may deliver, beyond being last"] = Seconds(0)
     reorder: Annotated[tuple[str, ...], "only steps of these components or workers get other orders"] = ()
+    divide: Annotated[tuple[str, ...], "steps of these components or workers are divided at their requests"] = ()
     invariants: Annotated[tuple[str, ...], "what must hold; by default all invariants"] = tuple(INVARIANTS)
     breaks: Annotated[tuple[str, ...], "invariants that are known to break"] = ()
     creations_max: Annotated[int, "more pods than this of one workload count as a hot loop"] = CREATIONS_MAX
@@ -138,6 +139,7 @@ def read_plan(document: Any, at: SourceLocation) -> InterleavingPlan:
         recovery_seconds=float(spec.recovery),
         late_seconds=float(spec.late),
         reordered=spec.reorder,
+        divided=spec.divide,
         invariants=spec.invariants,
         expected_breaks=spec.breaks,
         creations_max=spec.creations_max,

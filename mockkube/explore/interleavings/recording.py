@@ -151,6 +151,11 @@ class _RecordingQueue(WorkQueue[Any]):
         self.recorder.subject = str(item)
         return item
 
+    def done(self, item: Any) -> None:
+        # Whether the item is added before or after this decides when it can be taken again.
+        self.recorder.write(self._name_item(item))
+        super().done(item)
+
 
 def record_informer(informer: Informer, recorder: AccessRecorder, memories: Sequence[str] = ()) -> None:
     """Record the reads and changes of an informer's cache, and let it deliver one event in each step."""
@@ -200,11 +205,11 @@ def record_request(request: ObservedRequest, recorder: AccessRecorder) -> None:
     """Record what a request reads, including what the API server reads to admit it."""
     collection = f"{request.group or 'core'}/{request.resource}"
     if request.name:
-        recorder.read(_name_stored(collection, request.namespace, request.name))
+        recorder.read(name_stored(collection, request.namespace, request.name))
     elif request.verb in ("list", "watch", "deletecollection"):
         recorder.read(f"store {collection} {request.namespace or '*'}")
     if request.verb == "create" and request.namespace:
-        recorder.read(_name_stored("core/namespaces", "", request.namespace))
+        recorder.read(name_stored("core/namespaces", "", request.namespace))
         recorder.read(f"store core/resourcequotas {request.namespace}")
         if request.subresource == _EVICTION:
             recorder.read(f"store policy/poddisruptionbudgets {request.namespace}")
@@ -215,9 +220,10 @@ def record_writes(writes: Iterable[TraceWrite], recorder: AccessRecorder) -> Non
     for write in writes:
         namespace, _, name = write.name.rpartition("/")
         collections = [f"store {write.resource} *", *([f"store {write.resource} {namespace}"] if namespace else ())]
-        recorder.write(_name_stored(write.resource, namespace, name), collections)
+        recorder.write(name_stored(write.resource, namespace, name), collections)
         recorder.record_revision(write.event.revision)
 
 
-def _name_stored(collection: str, namespace: str, name: str) -> str:
+def name_stored(collection: str, namespace: str, name: str) -> str:
+    """Return the name of a stored object in accesses."""
     return f"store {collection} {namespace}/{name}" if namespace else f"store {collection} {name}"

@@ -46,6 +46,8 @@ class PlayedStep:
     writes: tuple[str, ...] = ()
     # What the step processed: an event, a key, an action.
     subject: str = ""
+    # Whether it goes on with a step that was divided before a request; the request is its subject.
+    continues: bool = False
     # Why the API server rejected the operator's action.
     rejection: str = ""
 

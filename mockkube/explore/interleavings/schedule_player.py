@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from mockkube.client.protocol import Key
+from mockkube.client.protocol import Client, Key
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.execution.step_trace import TraceWrite
 from mockkube.cluster.simulated_cluster import SimulatedCluster, SimulatedClusterConfig
@@ -21,6 +21,7 @@ from mockkube.explore.interleavings.invariants import (
     compare_outcomes,
 )
 from mockkube.explore.interleavings.plan import InterleavingPlan, WindowAction
+from mockkube.explore.interleavings.recording_client import RecordingClient
 from mockkube.explore.interleavings.schedule import CLOCK, OPERATOR, Break, PlayedSchedule, PlayedStep, Schedule
 from mockkube.explore.plans.actions import play_action
 from mockkube.features.components import CONTROLLER_MANAGER
@@ -29,7 +30,7 @@ from mockkube.proposals.component_extensions import make_taint_rules
 from mockkube.runtime.steps import LivelockError, Worker
 from mockkube.scenario.errors import ScenarioError, StepFailed
 from mockkube.scenario.simulated_world import SimulatedWorld
-from mockkube.scenario.world import RunContext
+from mockkube.scenario.world import ADMINISTRATOR, RequestOptions, RunContext
 
 # Steps of one run after which it is a livelock.
 STEPS_MAX: Final = 20_000
@@ -43,6 +44,14 @@ class WindowWorld(SimulatedWorld):
 
     # Condition for the operator's next action.
     waits_for: Callable[[], Awaitable[bool]] | None = None
+
+    def __init__(self, cluster: SimulatedCluster, context: RunContext, recorder: AccessRecorder) -> None:
+        super().__init__(cluster, context)
+        self._recorder = recorder
+
+    def client(self, options: RequestOptions = ADMINISTRATOR) -> Client:
+        """Return a client with this identity, whose reads are recorded."""
+        return RecordingClient(super().client(options), self._recorder)
 
     async def settle(self) -> None:
         """Do nothing."""
@@ -75,6 +84,8 @@ class SchedulePlayer:
         self._recorder = AccessRecorder()
         self._stack = AsyncExitStack()
         self._actions: list[WindowAction] = []
+        # What actions have bound to names, for later ones.
+        self._context = RunContext({}, Path())
         # Condition for the operator's next action, like the end of a deletion.
         self._waits_for: Callable[[], Awaitable[bool]] | None = None
         self._began = 0.0
@@ -103,7 +114,7 @@ class SchedulePlayer:
             patch = {"metadata": {"labels": dict(node.labels)}, "spec": {"taints": [dict(one) for one in node.taints]}}
             await cluster.client().patch("Node", Key("", f"node-{index}"), patch)
         await cluster.settle()
-        world = SimulatedWorld(cluster, RunContext({}, Path()))
+        world = SimulatedWorld(cluster, self._context)
         for number, action in enumerate(plan.setup, 1):
             if refused := await play_action(world, action):
                 raise ScenarioError(f"{plan.name}: setup, step {number}: {refused}")
@@ -116,6 +127,8 @@ class SchedulePlayer:
         self._first_unread = len(cluster.trace.steps)
         cluster.observe_requests(lambda request: recording.record_request(request, self._recorder))
         self._record_components()
+        if plan.divided:
+            cluster.divide_steps(lambda worker: worker.startswith(plan.divided))
         self._actions = list(plan.window)
         self._began = cluster.clock.monotonic()
 
@@ -134,6 +147,7 @@ class SchedulePlayer:
         try:
             await self._play_window(run)
             if run.is_possible:
+                self._cluster.divide_steps(None)
                 await self._play_recovery(run, usual)
         except LivelockError as livelock:
             run.error = str(livelock)
@@ -148,7 +162,9 @@ class SchedulePlayer:
         while len(run.steps) < STEPS_MAX:
             if len(run.breaks) == len(self.plan.invariants):
                 return
-            ready = {name: worker for worker in await self._cluster.list_ready_workers() for name in self._name(worker)}
+            # A divided step goes on first, so that the default order is that of undivided ones.
+            workers = sorted(await self._cluster.list_ready_workers(), key=lambda one: one.next_request is None)
+            ready = {name: worker for worker in workers for name in self._name(worker)}
             names = list(ready)
             if await self._can_operator_act():
                 names.append(OPERATOR)
@@ -158,6 +174,7 @@ class SchedulePlayer:
                 return
             self._recorder.start_step(len(run.steps))
             subject = rejection = ""
+            continues = False
             if name == CLOCK:
                 assert moment is not None
                 self._cluster.clock.move_to(moment)
@@ -166,9 +183,11 @@ class SchedulePlayer:
             else:
                 recording.record_memory(name, self._recorder)
                 self._choose_monitor(name)
+                continues = ready[name].next_request is not None
+                subject = ready[name].next_request or ""
                 await self._cluster.take_step(ready[name])
             self._recorder.end_step()
-            self._finish_step(run, PlayedStep(name, 0, Accesses(), tuple(names), (), subject, rejection))
+            self._finish_step(run, PlayedStep(name, 0, Accesses(), tuple(names), (), subject, continues, rejection))
         raise LivelockError(f"no rest after {STEPS_MAX} steps")
 
     def _name(self, worker: Worker) -> list[str]:
@@ -204,7 +223,7 @@ class SchedulePlayer:
     async def _play_action(self) -> tuple[str, str]:
         """Play the operator's next action; return it in words, and why it was rejected."""
         action = self._actions.pop(0)
-        world = WindowWorld(self._cluster, RunContext({}, Path()))
+        world = WindowWorld(self._cluster, self._context, self._recorder)
         refused = await play_action(world, action.action)
         self._waits_for = world.waits_for
         await self._cluster.list_ready_workers()
