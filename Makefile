@@ -22,7 +22,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loa
 # Tests start hundreds of processes: each would compile again what it imports.
 quick test test-all proof lint: export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help up ui quick test test-all proof conformance-long lint fmt bench day stalls fuzz chaos chaos-cluster soak atlas oracle claims mutants judge lock clean kinds types dist wheels
+.PHONY: help up ui quick test test-all proof perturb conformance-long lint fmt bench day stalls fuzz chaos chaos-cluster soak atlas oracle claims mutants explorations judge lock clean kinds types dist wheels
 .DELETE_ON_ERROR:
 
 help:
@@ -31,6 +31,7 @@ help:
 	@echo "make test      run the tests, one process more than cores (JOBS=N); a choice of them in ARGS='tests/unit/cli'"
 	@echo "make test-all  run the slow tests, too: whole explorations, every kubectl; CI does"
 	@echo "make proof     perturb every operator with a known bug, and its fixed version; find known races: a quarter of an hour"
+	@echo "make perturb   perturb mockkube's own components, in all workloads or ARGS='conformance/perturb/rollout': ten minutes each"
 	@echo "make conformance-long  play the claims that speak of thousands of nodes: minutes"
 	@echo "make lint      check style, types and which package imports which"
 	@echo "make fmt       format and fix what can be fixed"
@@ -45,6 +46,7 @@ help:
 	@echo "make oracle    compare with recorded answers of the real one, where they are at hand"
 	@echo "make claims    play conformance/, renew docs/conformance.md and the numbers in README.md"
 	@echo "make mutants   break the code in 90 places, one at a time: which scenarios and tests notice? (ARGS='--first')"
+	@echo "make explorations  try all orders of all plans in conformance/plans: minutes"
 	@echo "make judge     compare mockkube explore with an independent judge on 300 generated plans"
 	@echo "make kinds     renew the index of kinds from their records in mockkube/api/kinds"
 	@echo "make types     renew the types of Kubernetes releases in mockkube/api/data/published"
@@ -68,6 +70,12 @@ test-all: $(DEVELOPMENT)
 
 proof: $(DEVELOPMENT)
 	$(PYTEST) -m long $(or $(ARGS),tests/perturb tests/interleavings)
+
+perturb: $(INSTALLED)
+	@for workload in $(or $(ARGS),conformance/perturb/*); do \
+		echo "$$workload"; \
+		PATH="$(abspath $(BIN)):$$PATH" $(BIN)/mockkube perturb --workload $$workload --time 1800 --jobs 4 --quiet || exit 1; \
+	done
 
 conformance-long: $(INSTALLED)
 	$(BIN)/mockkube test conformance-long --timeout 900 $(ARGS)
@@ -117,6 +125,9 @@ claims: $(DEVELOPMENT)
 
 mutants: $(DEVELOPMENT)
 	$(BIN)/python tests/mutants/run.py $(ARGS)
+
+explorations: $(DEVELOPMENT)
+	$(BIN)/python -m pytest -q tests/scenario/test_explorations.py -m long $(ARGS)
 
 judge: $(DEVELOPMENT)
 	MOCKKUBE_EXPLORE_PLANS=300 $(BIN)/python -m pytest -q tests/scenario/test_explore_judge.py -n $(JOBS) $(ARGS)

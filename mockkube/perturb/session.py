@@ -176,9 +176,15 @@ class _Session:
     def _check_references(self) -> None:
         """Note what is wrong without any perturbation."""
         for record in self._result.reference.records:
-            problems = find_problems(record, self._result.reference, self._workload)
+            problems = self._find_problems(record)
             if problems and not self._result.undisturbed:
                 self._result.undisturbed.append(Finding(record, problems))
+
+    def _find_problems(self, record: RunRecord) -> list[Problem]:
+        """Return what is wrong with a run, without what is wrong undisturbed, too."""
+        usual = {one.signature for finding in self._result.undisturbed for one in finding.problems}
+        found = find_problems(record, self._result.reference, self._workload)
+        return [one for one in found if one.signature not in usual]
 
     async def _learn_more(self, runs: int) -> None:
         """Play the workload undisturbed again, and drop what differs then, too."""
@@ -263,7 +269,7 @@ class _Session:
         """Try several perturbations in one run; those that may have caused a problem follow by themselves."""
         record = await self._play(combine(parts), self._result.reference)
         self._result.runs += 1
-        last_step = record.steps[-1].index if find_problems(record, self._result.reference, self._workload) else None
+        last_step = record.steps[-1].index if self._find_problems(record) else None
         suspects = [one for one in parts if last_step is not None and one.step <= last_step]
         fine = [one for one in parts if last_step is None and one.id in record.reached]
         for one in fine:
@@ -290,14 +296,14 @@ class _Session:
         record = await self._play(perturbation, self._result.reference)
         self._result.runs += 1
         result = PerturbationResult(perturbation, record)
-        problems = find_problems(record, self._result.reference, self._workload)
+        problems = self._find_problems(record)
         if not problems:
             return result
         finding = result.finding = Finding(record, problems)
         if not self._queue.is_familiar(perturbation):
             again = await self._play(perturbation, self._result.reference)
             finding.attempts += 1
-            finding.reproduced += bool(find_problems(again, self._result.reference, self._workload))
+            finding.reproduced += bool(self._find_problems(again))
         self._suspicions += 1
         if self._suspicions.bit_count() == 1:
             # The first findings often are what varies anyway; the more there are, the less so.
