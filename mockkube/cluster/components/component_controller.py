@@ -10,11 +10,12 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import field, replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from mockkube_storage import errors as store_errors
 
 from mockkube.api.errors import NotFound
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server
 from mockkube.cluster.api_servers.listeners import Listener, MakeListener
 from mockkube.cluster.api_servers.replica import ApiServerReplica
@@ -30,7 +31,6 @@ from mockkube.cluster.control.control_api import ControlApi
 from mockkube.cluster.control.reconciler import Reconciler
 from mockkube.cluster.control.schemas import GROUP
 from mockkube.cluster.execution.executor import Executor
-from mockkube.cluster.faults.fault_injecting_webhooks import FaultInjectingWebhooks
 from mockkube.cluster.faults.faults import Faults
 from mockkube.cluster.state.state_directory import ComponentSummary
 from mockkube.features.components import API_SERVER, is_api_server
@@ -273,10 +273,16 @@ class ComponentController:
         if server.api_server is None:
             return
         dependencies, own = server.api_server.registry.dependencies, self._dependencies
-        webhooks = FaultInjectingWebhooks(
-            name, dependencies.call_webhook, own.faults, pause_step=own.executor.pause_step
-        )
-        dependencies.call_webhook = webhooks.post
+        call = dependencies.call_webhook
+
+        async def call_webhook(client: ReadOnlyObject, review: ReadOnlyObject, seconds: float, webhook: str) -> Any:
+            # Most clusters have no webhooks.
+            from mockkube.cluster.faults.fault_injecting_webhooks import FaultInjectingWebhooks
+
+            webhooks = FaultInjectingWebhooks(name, call, own.faults, pause_step=own.executor.pause_step)
+            return await webhooks.post(client, review, seconds, webhook)
+
+        dependencies.call_webhook = call_webhook
 
     def is_ready(self) -> bool:
         """Return whether some change is not reconciled yet."""
