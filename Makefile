@@ -39,7 +39,7 @@ help:
 	@echo "make day       play a day of 1,000 nodes in virtual time, twice: figures, and equal traces (ARGS='--hours 1')"
 	@echo "make stalls    send hostile requests: how long do they hold the event loop? (ARGS='--search 500' looks for more)"
 	@echo "make fuzz      send a million random requests: no 500, no hang; fewer with ARGS='--requests 100000'"
-	@echo "make chaos     kill a cluster at work 1,000 times per engine: nothing acknowledged is lost; ARGS='--rounds 100'"
+	@echo "make chaos     kill a cluster at work 1,000 times per engine, disks, clocks and connections fail: nothing is lost; ARGS='--rounds 100'"
 	@echo "make chaos-cluster  kill each process of a replicated control plane while 10,000 pods are created; ARGS='--pods 300'"
 	@echo "make soak      work for an hour: memory, tasks, handles and the store do not grow; ARGS='--minutes 10'"
 	@echo "make atlas     flip every feature gate half-way, and renew docs/atlas/ (ARGS='--workers 1')"

@@ -50,7 +50,7 @@ def run_in_foreground(
 
 
 def run_until_signal(make_server: Callable[[], AbstractAsyncContextManager[T]], ready: Callable[[T], None]) -> None:
-    """Enter what `make_server` returns, call `ready` with the result, leave it on SIGINT or SIGTERM."""
+    """Enter what `make_server` returns, call `ready` with the result, leave it on SIGINT, SIGTERM or SIGHUP."""
     _allow_many_connections()
     gc.disable()  # nothing made while starting becomes garbage that is worth a search
     with asyncio.Runner(loop_factory=_find_loop_factory()) as runner:
@@ -68,6 +68,9 @@ async def _run(make_server: Callable[[], AbstractAsyncContextManager[T]], ready:
 
     for number in _STOP_SIGNALS:  # of the interpreter, not the loop: they are run also while the loop does not turn
         signal.signal(number, request_stop)
+    # A terminal that is closed ends the process, unless `nohup` has started it.
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, request_stop)
     watchdog.start()
     serving = loop.create_task(_serve(make_server(), ready), name="serving")
     stopped = loop.create_task(stop.wait(), name="stop")

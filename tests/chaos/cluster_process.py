@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from faults import Machine
+
 NODES: Final = 2
 START_SECONDS_MAX: Final = 120
 STOP_SECONDS_MAX: Final = 60
@@ -28,14 +30,14 @@ class ClusterProcess:
     log: Path
 
     @classmethod
-    async def start(cls, home: Path, database: str = "") -> "ClusterProcess":
+    async def start(cls, home: Path, database: str = "", machine: Machine | None = None) -> "ClusterProcess":
         """Start the process and return at once; `wait_until_ready` returns once it answers."""
         ready_file, log = home / "ready.json", home / "log"
         ready_file.unlink(missing_ok=True)
         command = [sys.executable, "-m", "mockkube.cli", "up", "--name", CLUSTER, "--port", "0", "--no-tls"]
         command += ["--nodes", str(NODES), "--ready-file", str(ready_file)]
         command += ["--db", database] if database else []
-        environment = {**os.environ, "XDG_STATE_HOME": str(home)}
+        environment = {**(machine.environment if machine else os.environ), "XDG_STATE_HOME": str(home)}
         # Compiling all modules at each start would take longer than the start.
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         with log.open("wb") as stderr:

@@ -1,10 +1,23 @@
 """The databases that chaos runs on: how each is emptied, and how its integrity is checked while nobody has it open."""
 
+import asyncio
+import random
+import shutil
 import sqlite3
-from contextlib import closing
+import sys
+import tempfile
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Final
 
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tests.contract.store.etcd_cluster import ETCD, SKIP_ETCD, Member
+
+__all__ = ["ETCD", "SKIP_ETCD", "Database", "EtcdDatabase", "PostgresqlDatabase", "SqliteDatabase"]
+
+ETCD_SECONDS: Final = 20.0
+"""Time between two kills of etcd."""
 INVARIANTS: Final = (
     (
         "versions whose predecessor is missing",
@@ -34,9 +47,13 @@ class SqliteDatabase:
     name = "sqlite"
     url = ""
     """The cluster finds the file by itself."""
+    is_in_process = True
 
     async def empty(self) -> None:
         """Do nothing: each run has a state directory of its own."""
+
+    async def close(self) -> None:
+        """Do nothing."""
 
     async def check(self, state: Path) -> list[str]:
         """Return what is wrong with the databases of the cluster."""
@@ -61,9 +78,13 @@ class PostgresqlDatabase:
     """A database that may be emptied."""
 
     name = "postgresql"
+    is_in_process = False
 
     def __init__(self, url: str) -> None:
         self.url = url
+
+    async def close(self) -> None:
+        """Do nothing: the server runs on."""
 
     async def empty(self) -> None:
         """Drop the tables of the store."""
@@ -90,4 +111,44 @@ class PostgresqlDatabase:
             await connection.close()
 
 
-Database = SqliteDatabase | PostgresqlDatabase
+class EtcdDatabase:
+    """A member of etcd, which is killed now and then, too."""
+
+    name = "etcd"
+    is_in_process = False
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp())
+        self._member = Member("chaos", self._folder / "etcd")
+        self._chance = random.Random(1)
+        self._killing: asyncio.Task[None] | None = None
+        self.url = self._member.url
+
+    async def empty(self) -> None:
+        """Start the member."""
+        self._member.start()
+        self._killing = asyncio.create_task(self._kill_now_and_then())
+
+    async def _kill_now_and_then(self) -> None:
+        while True:
+            await asyncio.sleep(self._chance.uniform(0, 2 * ETCD_SECONDS))
+            self._member.kill()
+            await asyncio.sleep(self._chance.uniform(0, 0.5))
+            self._member.start()
+
+    async def check(self, state: Path) -> list[str]:
+        """Return what is wrong with the control resources, which are in a file."""
+        control = state / "control.db"
+        return [f"control.db: {one}" for one in _check_file(control)] if control.exists() else []
+
+    async def close(self) -> None:
+        """Stop the member."""
+        if self._killing is not None:
+            self._killing.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._killing
+        self._member.kill()
+        shutil.rmtree(self._folder)
+
+
+Database = SqliteDatabase | PostgresqlDatabase | EtcdDatabase

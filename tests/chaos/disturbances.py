@@ -3,17 +3,25 @@
 import asyncio
 import random
 import signal
+import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from cluster_process import ClusterProcess
+from faults import Machine, MachineFaults
+from load import CONFIG_MAPS, GONE, Load
 
 LIFE_SECONDS_MAX: Final = 0.8
 """How long a cluster works before it is disturbed, at most."""
 START_SECONDS: Final = 1.0
 """How long a start takes, about."""
 CLEAN_EXIT: Final = 0
+FAULT_SECONDS_MAX: Final = 0.8
+RECOVERY_SECONDS_MAX: Final = 30.0
+CLOCK_JUMPS: Final = (-864_000, -3600, -1, 1, 3600, 864_000)
+SYNC_MILLISECONDS: Final = (20, 100, 500)
+RESET_EVERY: Final = (20, 100, 500)
 NOT_YET_RUNNING: Final = -signal.SIGTERM
 """The exit code of a process that has been stopped before it read its first module: nothing has begun."""
 
@@ -23,6 +31,8 @@ class Round:
     """One round: what a disturbance acts on."""
 
     cluster: ClusterProcess
+    load: Load
+    machine: Machine | None
     chance: random.Random
     start_again: Callable[[], Awaitable[ClusterProcess]]
     """Starts the next process on the same database."""
@@ -34,6 +44,10 @@ class Disturbance:
 
     name: ClassVar[str]
     weight: ClassVar[int] = 1
+    needs_machine: ClassVar[bool] = False
+    """Whether it needs faults of the machine."""
+    needs_own_disk: ClassVar[bool] = False
+    """Whether the database must be written by the cluster's own process."""
 
     async def apply(self, given: Round) -> None:
         """Disturb the cluster; add to `given.wrong` what it should have survived."""
@@ -102,4 +116,100 @@ class TerminateWhileStarting(Disturbance):
             given.wrong.append(f"SIGTERM ended a start with exit code {code}: {second.log.read_text()[-2000:]}")
 
 
-DISTURBANCES: Final[tuple[Disturbance, ...]] = (Kill(), KillWhileStarting(), Terminate(), TerminateWhileStarting())
+class FullDisk(Disturbance):
+    """No write is acknowledged while the disk is full; reads are answered; writes go on once there is space."""
+
+    name = "full-disk"
+    needs_machine = needs_own_disk = True
+
+    async def apply(self, given: Round) -> None:
+        """Fill the disk for a while, then kill the process."""
+        assert given.machine is not None
+        await asyncio.sleep(given.chance.uniform(0, LIFE_SECONDS_MAX))
+        with given.machine.suffer(MachineFaults(is_disk_full=True)):
+            await asyncio.sleep(given.chance.uniform(0, FAULT_SECONDS_MAX))
+            if await _is_written(given):
+                given.wrong.append("a write was acknowledged with a full disk")
+            await given.load.list()
+        if not await _recovers(given):
+            log = given.cluster.log.read_text()[-2000:]
+            given.wrong.append(f"no write succeeds although the disk has space: {log}")
+        await given.cluster.kill()
+
+
+async def _recovers(given: Round) -> bool:
+    deadline = time.monotonic() + RECOVERY_SECONDS_MAX
+    while time.monotonic() < deadline:
+        if await _is_written(given):
+            return True
+        await asyncio.sleep(0.1)
+    return False
+
+
+async def _is_written(given: Round) -> bool:
+    try:
+        await given.load.send("POST", CONFIG_MAPS, {"metadata": {"generateName": "space-"}})
+    except GONE:
+        return False
+    return True
+
+
+class _FaultThenKill(Disturbance):
+    """Something is wrong with the machine until SIGKILL."""
+
+    needs_machine = True
+
+    def choose(self, chance: random.Random) -> MachineFaults:
+        """Return what is wrong."""
+        raise NotImplementedError
+
+    async def apply(self, given: Round) -> None:
+        """Let it happen at a random moment, and kill the process later."""
+        assert given.machine is not None
+        await asyncio.sleep(given.chance.uniform(0, LIFE_SECONDS_MAX))
+        with given.machine.suffer(self.choose(given.chance)):
+            await asyncio.sleep(given.chance.uniform(0, FAULT_SECONDS_MAX))
+            await given.cluster.kill()
+
+
+class SlowDisk(_FaultThenKill):
+    """Each sync takes long."""
+
+    name = "slow-disk"
+    needs_own_disk = True
+
+    def choose(self, chance: random.Random) -> MachineFaults:
+        """Return a delay."""
+        return MachineFaults(sync_milliseconds=chance.choice(SYNC_MILLISECONDS))
+
+
+class JumpingClock(_FaultThenKill):
+    """The clock of the machine jumps ahead or back, and with the next start back again."""
+
+    name = "jumping-clock"
+
+    def choose(self, chance: random.Random) -> MachineFaults:
+        """Return a jump of a second to ten days."""
+        return MachineFaults(clock_seconds=chance.choice(CLOCK_JUMPS))
+
+
+class ResetConnections(_FaultThenKill):
+    """Connections of clients, and those to the database, are reset again and again."""
+
+    name = "reset-connections"
+
+    def choose(self, chance: random.Random) -> MachineFaults:
+        """Return how often."""
+        return MachineFaults(reset_every=chance.choice(RESET_EVERY))
+
+
+DISTURBANCES: Final[tuple[Disturbance, ...]] = (
+    Kill(),
+    KillWhileStarting(),
+    Terminate(),
+    TerminateWhileStarting(),
+    FullDisk(),
+    SlowDisk(),
+    JumpingClock(),
+    ResetConnections(),
+)

@@ -2,7 +2,8 @@
 
 In each round a cluster is started on the database that the last round left behind; what it lists is compared with what
 earlier ones have acknowledged; clients write and watch; then one of `disturbances.py` happens, and the integrity of the
-database is checked. PostgreSQL takes part where MOCKKUBE_TEST_POSTGRES is the URL of a database that may be emptied.
+database is checked. PostgreSQL takes part where MOCKKUBE_TEST_POSTGRES is the URL of a database that may be emptied,
+etcd where it is installed.
 """
 
 import argparse
@@ -20,8 +21,9 @@ from typing import Final
 
 import aiohttp
 from cluster_process import ClusterProcess
-from databases import Database, PostgresqlDatabase, SqliteDatabase
+from databases import ETCD, SKIP_ETCD, Database, EtcdDatabase, PostgresqlDatabase, SqliteDatabase
 from disturbances import DISTURBANCES, Disturbance, Round
+from faults import Machine
 from ledger import Ledger
 from load import Load, UnexpectedAnswerError
 
@@ -40,6 +42,7 @@ class Chaos:
     home: Path
     chance: random.Random
     disturbances: Sequence[Disturbance]
+    machine: Machine | None = None
     ledger: Ledger = field(default_factory=Ledger)
     wrong: list[str] = field(default_factory=list)
     applied: Counter[str] = field(default_factory=Counter)
@@ -63,7 +66,7 @@ class Chaos:
         )
 
     async def _start(self) -> ClusterProcess:
-        return await ClusterProcess.start(self.home, self.database.url)
+        return await ClusterProcess.start(self.home, self.database.url, self.machine)
 
     async def _play(self, number: int) -> None:
         cluster = await self._start()
@@ -74,7 +77,7 @@ class Chaos:
                 revision = await self._compare(number, load)
                 disturbance = self.chance.choices(self.disturbances, [one.weight for one in self.disturbances])[0]
                 self.applied[disturbance.name] += 1
-                given = Round(cluster, self.chance, self._start)
+                given = Round(cluster, load, self.machine, self.chance, self._start)
                 async with asyncio.TaskGroup() as group:
                     group.create_task(load.work(revision))
                     group.create_task(disturbance.apply(given))
@@ -128,7 +131,24 @@ def databases(engine: str) -> list[Database]:
         found.append(PostgresqlDatabase(url))
     elif engine in ("all", "postgresql"):
         print(f"PostgreSQL is left out: {POSTGRES} is not set to the URL of a database that may be emptied")
+    if engine in ("all", "etcd") and ETCD:
+        found.append(EtcdDatabase())
+    elif engine in ("all", "etcd"):
+        print(f"etcd is left out: {SKIP_ETCD}")
     return found
+
+
+def choose_disturbances(database: Database, machine: Machine | None, names: str) -> list[Disturbance]:
+    """Return the disturbances with these names, or all, that are possible here."""
+    if machine is None:
+        print("without Linux and a C compiler disks, clocks and connections stay sound")
+    return [
+        one
+        for one in DISTURBANCES
+        if (not names or one.name in names.split(","))
+        and (machine is not None or not one.needs_machine)
+        and (database.is_in_process or not one.needs_own_disk)
+    ]
 
 
 async def play(given: argparse.Namespace) -> list[str]:
@@ -136,9 +156,13 @@ async def play(given: argparse.Namespace) -> list[str]:
     wrong: list[str] = []
     for database in databases(given.engine):
         with tempfile.TemporaryDirectory() as folder:
-            chosen = [one for one in DISTURBANCES if not given.disturb or one.name in given.disturb.split(",")]
-            chaos = Chaos(database, Path(folder), random.Random(given.seed), chosen)
-            await chaos.run(given.rounds)
+            machine = Machine.build(Path(folder))
+            chosen = choose_disturbances(database, machine, given.disturb)
+            chaos = Chaos(database, Path(folder), random.Random(given.seed), chosen, machine)
+            try:
+                await chaos.run(given.rounds)
+            finally:
+                await database.close()
             wrong += chaos.wrong
     return wrong
 
@@ -147,7 +171,7 @@ def main() -> int:
     """Run from the command line; 1 if something was found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="per engine")
-    parser.add_argument("--engine", choices=("all", "sqlite", "postgresql"), default="all")
+    parser.add_argument("--engine", choices=("all", "sqlite", "postgresql", "etcd"), default="all")
     parser.add_argument("--disturb", default="", help=f"only these: {','.join(one.name for one in DISTURBANCES)}")
     parser.add_argument("--seed", type=int, default=1)
     return 1 if asyncio.run(play(parser.parse_args())) else 0

@@ -131,6 +131,15 @@ def test_while_it_starts(up, moment) -> None:
     assert not cluster.ready_file.exists()
 
 
+def test_when_its_terminal_is_closed(up) -> None:
+    cluster = up("--ephemeral", "--without", "scheduler,controllers,kubelets")
+    cluster.wait_for(cluster.ready_file.exists)
+    cluster.process.send_signal(signal.SIGHUP)
+    _, said = cluster.process.communicate(timeout=60)
+    assert (cluster.process.returncode, said) == (0, "")
+    assert not cluster.ready_file.exists()
+
+
 def test_the_watchdog_ends_a_process_whose_loop_does_not_turn(tmp_path) -> None:
     command = [sys.executable, "-c", STUCK, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
