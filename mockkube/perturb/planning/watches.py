@@ -17,6 +17,8 @@ BROKEN = "broken-watch"
 TIME_TRAVEL = "time-travel"
 LEADERSHIP = "lost-leadership"
 _LEASES: Final = "leases.coordination.k8s.io"
+# Namespace of the heartbeats of kubelets, which no other holder takes.
+_NODE_LEASES: Final = "kube-node-lease"
 
 
 def plan_lags(record: RunRecord, workload: Workload) -> Iterator[Perturbation]:
@@ -171,7 +173,10 @@ def plan_lost_leadership(record: RunRecord, workload: Workload) -> Iterator[Pert
     leases = dict.fromkeys(
         (one.observed.namespace, one.name)
         for one in record.requests
-        if one.process != USER and one.resource == _LEASES and one.observed.verb in ("create", "update", "patch")
+        if one.process != USER
+        and one.resource == _LEASES
+        and one.observed.verb in ("create", "update", "patch")
+        and one.observed.namespace != _NODE_LEASES
     )
     for namespace, name in leases:
         for step in record.steps[1:]:

@@ -1,12 +1,15 @@
 """Perturbations are chosen from what the controller did."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from mockkube.perturb.normalization import ObjectId
+from mockkube.perturb.object_history import RecordedChange
 from mockkube.perturb.perturbation import Perturbation
 from mockkube.perturb.planning.catalogue import KINDS, plan_perturbations
-from mockkube.perturb.recorder import USER, RunRecord
+from mockkube.perturb.recorder import USER, RunRecord, WebhookCall
 from tests.unit.perturb.records import change, event, record, request, workload
 
 
@@ -115,6 +118,44 @@ def test_a_lease_is_stolen_in_each_step() -> None:
     lease = {"group": "coordination.k8s.io"}
     run = record(request("create", "leases", "lock", step=0, **lease), request("update", "leases", "lock", **lease))
     assert ids("lost-leadership", run) == ["lost-leadership/1/lock", "lost-leadership/2/lock"]
+
+
+def test_nobody_takes_the_heartbeat_of_a_node() -> None:
+    lease = request("update", "leases", "node-1", group="coordination.k8s.io")
+    heartbeat = replace(lease, observed=replace(lease.observed, namespace="kube-node-lease"))
+    assert ids("lost-leadership", record(heartbeat)) == []
+
+
+class TestWebhooks:
+    @staticmethod
+    def run(**webhook: Any) -> RunRecord:
+        hook = {"name": "a.example.com", **webhook}
+        configuration = {"kind": "MutatingWebhookConfiguration", "metadata": {"name": "a"}, "webhooks": [hook]}
+        identity = ObjectId("mutatingwebhookconfigurations.admissionregistration.k8s.io", "", "a")
+        run = record(changes=[RecordedChange(1.0, 1, identity, configuration, False, True)])
+        run.webhook_calls = [WebhookCall(2, "controller", "a.example.com")] * 2
+        return run
+
+    def test_each_webhook_that_is_called_for_the_controller_is_slow(self) -> None:
+        (one,) = plan("slow-webhook", self.run(timeoutSeconds=1))
+        assert (one.id, one.step) == ("slow-webhook/2/a.example.com", 2)
+        assert one.faults[0]["match"] == {"user": "mockkube-perturb:controller", "webhook": "a.example.com"}
+        assert one.faults[0]["inject"] == {"delaySeconds": 0.8}
+
+    @pytest.mark.parametrize(
+        ("policy", "effect"),
+        [
+            pytest.param({}, "within its 10 s in step 2: writes fail", id="the default"),
+            pytest.param({"failurePolicy": "Ignore"}, "writes pass without it", id="ignored"),
+        ],
+    )
+    def test_it_does_not_answer_in_time(self, policy: dict[str, Any], effect: str) -> None:
+        (one,) = plan("webhook-timeout", self.run(**policy))
+        assert effect in one.text
+        assert one.faults[0]["inject"]["delaySeconds"] > 30  # the longest timeout of a webhook
+
+    def test_without_webhooks_there_is_nothing_to_try(self) -> None:
+        assert [*ids("slow-webhook", record()), *ids("webhook-timeout", record())] == []
 
 
 def test_the_first_of_each_kind_come_first() -> None:
