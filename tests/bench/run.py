@@ -40,11 +40,18 @@ REAL = {
 class Server:
     """A server process with a state directory of its own."""
 
-    def __init__(self, folder: Path, store: str, flags: tuple[str, ...] = QUIET) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        store: str,
+        flags: tuple[str, ...] = QUIET,
+        *,
+        program: tuple[str, ...] = ("-m", "mockkube"),
+    ) -> None:
         self.ready = folder / "ready.json"
         environment = {**os.environ, "XDG_STATE_HOME": str(folder)}
         where = ("--ephemeral",) if store == "memory" else ()
-        command = [sys.executable, "-m", "mockkube", "up", "--port", "0", "--name", "bench", *where, *flags]
+        command = [sys.executable, *program, "up", "--port", "0", "--name", "bench", *where, *flags]
         self.began = time.perf_counter()
         self.process = subprocess.Popen(
             [*command, "--ready-file", str(self.ready)], stdout=subprocess.DEVNULL, env=environment
