@@ -1,14 +1,20 @@
-"""Thread-safe LRU cache, bounded by its number of entries and by their total size."""
+"""Thread-safe LRU cache, bounded by its number of entries and by their total size, and one by digests of JSON."""
 
 from collections import OrderedDict
 from collections.abc import Callable
+from hashlib import blake2b
 from threading import Lock
-from typing import Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar
+
+import orjson
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 BYTES_MAX: Final = 32 * 1024 * 1024
+_DIGEST_BYTES: Final = 16
+_DIGESTS_MAX: Final = 4096
+_KEPT_BYTES_MAX: Final = 64 * 1024
 
 
 class BoundedCache(Generic[K, V]):
@@ -46,3 +52,43 @@ class BoundedCache(Generic[K, V]):
             while len(self._entries) > self._entries_max or self._bytes > self._bytes_max:
                 _, (_, dropped) = self._entries.popitem(last=False)
                 self._bytes -= dropped
+
+
+class DigestCache(Generic[V]):
+    """Values that follow from a JSON value, known by its digest, and from settings, like the capabilities of a server.
+
+    Settings are compared by identity: what servers with different settings ask for in turn is computed in turn.
+    """
+
+    def __init__(self) -> None:
+        self._values: BoundedCache[bytes, tuple[object, V]] = BoundedCache(_DIGESTS_MAX)
+
+    def get(self, digest: bytes, settings: object) -> V | None:
+        """Return the value that follows from the digested one; None if it is not known."""
+        known = self._values.get(digest)
+        return known[1] if known is not None and known[0] is settings else None
+
+    def put(self, digest: bytes, settings: object, value: V) -> None:
+        """Remember the value that follows from the digested one."""
+        self._values.put(digest, (settings, value))
+
+
+class _Digester:
+    """Digests values; the last one is kept, because the steps of a write digest the same value in turn."""
+
+    def __init__(self) -> None:
+        self._last: tuple[bytes, bytes] = (b"", b"")
+
+    def digest(self, value: Any) -> bytes:
+        """Return the digest of a JSON value; values that differ in the order of keys have different ones."""
+        text = orjson.dumps(value)
+        last = self._last  # read once: other threads replace it
+        if text == last[0]:
+            return last[1]
+        digest = blake2b(text, digest_size=_DIGEST_BYTES).digest()
+        if len(text) <= _KEPT_BYTES_MAX:
+            self._last = (text, digest)
+        return digest
+
+
+digest_json: Final = _Digester().digest

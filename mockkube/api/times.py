@@ -19,7 +19,7 @@ _MICRO_LAYOUT: Final = (*_DATE, *_CLOCK, (r"\d\d", "05"), (r"[.,]\d{6}", ".00000
 
 def render_time(moment: datetime) -> str:
     """Return the time as a `Time`, truncated to whole seconds."""
-    return moment.replace(tzinfo=None).isoformat(timespec="seconds") + "Z"
+    return moment.isoformat(timespec="seconds")[:19] + "Z"  # without the zone
 
 
 def render_micro_time(moment: datetime) -> str:

@@ -6,7 +6,7 @@ from typing import Final
 from mockkube.api.errors import Expired
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.local.shared_values import SharedValues
-from mockkube.apiserver.registry import encoding, watching
+from mockkube.apiserver.registry import watching
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType
 from mockkube.apiserver.registry.watching import CacheWatchEvent, has_room
@@ -69,7 +69,7 @@ class KindView:
 
     def _decode_again(self, cached: CachedObject) -> Object:
         """Decode an object; return only its metadata if that fails, so that readers fail on that key alone."""
-        obj = cached.load() if self._has_managed_fields else encoding.loads_without_managed_fields(cached.body)
+        obj = cached.load() if self._has_managed_fields else cached.load_without_managed_fields()
         try:
             if self.resource.storage_resource is not self.resource:
                 obj = self.resource.to_served_version(obj)

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 PREFIX: Final = f"{SHARED_PREFIX}allocations/"
 # Longer than any request takes.
 CLAIM_LIFETIME: Final = timedelta(minutes=2)
-_SERVICES: Final = ("", "services")
 # Attempts to choose values that no other server has claimed.
 ALLOCATE_TRIES_MAX: Final = 100
 
@@ -52,6 +51,11 @@ class Claims:
                 await self._dependencies.store.delete(entry.key, expected=entry.revision)
 
 
+def has_allocations(storage_resource: Resource) -> bool:
+    """Return whether objects of a kind have addresses or ports that are allocated."""
+    return storage_resource.plural == "services" and not storage_resource.group
+
+
 async def allocate(
     storage_resource: Resource, new: Object, old: ReadOnlyObject | None, *, dry_run: bool = False
 ) -> Claims:
@@ -61,7 +65,7 @@ async def allocate(
     """
     dependencies = storage_resource.dependencies
     allocator = dependencies.service_ip_allocator
-    if dry_run or not dependencies.is_store_shared or (storage_resource.group, storage_resource.plural) != _SERVICES:
+    if dry_run or not dependencies.is_store_shared or not has_allocations(storage_resource):
         return Claims(dependencies, allocator.allocate(storage_resource, new, old, dry_run=dry_run), ())
     # An attempt changes the service in place, so that each begins with a copy.
     spec = encoding.dumps(new["spec"])

@@ -110,7 +110,11 @@ async def insert(
     assert new is not None
     context = storage_resource.strategy_context(user=scope.user if strategy.records_requester else None)
     # Cluster IPs are chosen before validation, which checks them like addresses that the client chose.
-    claims = await allocation_claims.allocate(storage_resource, new, None, dry_run=options.dry_run)
+    claims = (
+        await allocation_claims.allocate(storage_resource, new, None, dry_run=options.dry_run)
+        if allocation_claims.has_allocations(storage_resource)
+        else None
+    )
     try:
         strategy.prepare_for_create(new, context)
         await dependencies.heavy_work.run(
@@ -124,7 +128,8 @@ async def insert(
         await dependencies.admission.validate_async(request)
         return await _store(storage_resource, await request.resource.convert_for_storing(new), dry_run=options.dry_run)
     finally:
-        await claims.release()  # a stored service holds its addresses through the collection
+        if claims is not None:
+            await claims.release()  # a stored service holds its addresses through the collection
 
 
 def _validate(

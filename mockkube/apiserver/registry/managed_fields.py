@@ -9,9 +9,8 @@ from functools import lru_cache
 from typing import Any, Final
 
 from mockkube.api import conversions
-from mockkube.api.bounded_cache import BoundedCache
+from mockkube.api.bounded_cache import BoundedCache, digest_json
 from mockkube.api.decoding.codec import Codec, DecodingState
-from mockkube.api.digests import digest_json
 from mockkube.api.errors import BadRequest, Conflict
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.managed_fields.errors import ApplyConflict, InvalidApply, InvalidEntry, TypeMismatch

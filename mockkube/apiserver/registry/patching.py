@@ -82,9 +82,10 @@ def _check_patch(patch: Patch, options: WriteOptions) -> Patch:
     """Return the patch with its JSON patch operations checked and its duplicate keys found."""
     if patch.type is PatchType.JSON:
         patch = replace(patch, document=read_json_patch(patch, typed=options.field_validation != "Ignore"))
-    if options.field_validation != "Ignore":
-        patch = replace(patch, duplicates=documents.find_duplicate_fields(patch.text, patch.document))
-    return patch
+    if options.field_validation == "Ignore":
+        return patch
+    duplicates = documents.find_duplicate_fields(patch.text, patch.document)
+    return replace(patch, duplicates=duplicates) if duplicates else patch
 
 
 async def apply(resource: Resource, scope: RequestScope, patch: Patch, options: WriteOptions) -> UpdateResult:

@@ -138,7 +138,7 @@ def _apply_change(
 ) -> Object:
     """Apply the change, update managedFields, and convert the result to the storage version."""
     # Each gets a copy that it may modify, but for the live object in its storage version: decoding it takes 5 µs.
-    new = change(live.obj if live.is_shared else resource.to_served_version(live.cached.load()))
+    new = change(live.obj if live.is_shared else resource.to_served_version(live.load_again()))
     if not managers_updated:
         is_stored = resource.storage_resource is resource
         old = live.obj if is_stored else resource.to_served_version(live.cached.load())
@@ -171,6 +171,13 @@ class _CurrentState:
     # Whether the change gets this very object.
     is_shared: bool = False
 
+    def load_again(self) -> Object:
+        """Return a copy of the object that may be changed, except for the entries in its managedFields."""
+        copy, entries = self.cached.load_without_managed_fields(), self.obj["metadata"].get("managedFields")
+        if entries:
+            copy["metadata"]["managedFields"] = entries
+        return copy
+
 
 async def _try_update(
     resource: Resource, scope: RequestScope, live: _CurrentState, new: Object, options: WriteOptions
@@ -187,7 +194,7 @@ async def _try_update(
     is_main_resource = not scope.subresource
     claims = (
         await allocation_claims.allocate(storage_resource, new, old, dry_run=options.dry_run)
-        if is_main_resource
+        if is_main_resource and allocation_claims.has_allocations(storage_resource)
         else None
     )
     try:

@@ -163,6 +163,10 @@ class CachedObject:
         """Return a decoded copy of the object, which the caller may change."""
         return encoding.loads(self.body)
 
+    def load_without_managed_fields(self) -> Object:
+        """Return a decoded copy of the object without its managedFields."""
+        return encoding.loads_without_managed_fields(self.body)
+
     def at_revision(self, revision: int) -> "CachedObject":
         """Return the same object at a later revision: the last state of one that no longer matches a selector."""
         old, new = b'"resourceVersion":"%d"' % self.revision, b'"resourceVersion":"%d"' % revision
@@ -243,7 +247,7 @@ class Collection:
     def range(self, prefix: str, start: str = "") -> Sequence[CachedObject]:
         """Return the objects with a key prefix, in key order, from `start` on. Callers must not change the result."""
         if not self.objects:
-            return ListRange()
+            return ()
         if start:
             return self._slice(max(prefix, start), prefix)
         span = self._ranges.get(prefix)

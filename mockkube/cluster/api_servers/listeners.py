@@ -9,7 +9,6 @@ from typing import Final, Protocol
 from aiohttp import web
 
 from mockkube.api.errors import Unavailable
-from mockkube.apiserver.http.filters.cross_site import CrossSiteGuard
 from mockkube.apiserver.http.filters.failed_authentication_throttle import FailedAuthenticationThrottle
 from mockkube.cluster.api_servers.api_server import Server
 from mockkube.cluster.api_servers.fault_injection_middleware import FaultInjectionMiddleware
@@ -95,6 +94,8 @@ class ListenerFactory:
         gate = RequestGate()
         handler: Handler = FailedAuthenticationThrottle(gate, self.pace_clock)
         if (tls := self.tls()) is None:
+            from mockkube.apiserver.http.filters.cross_site import CrossSiteGuard  # most servers have TLS
+
             # Browsers reach a plain HTTP server on loopback from any web site; TLS with a private CA prevents that
             # already.
             handler = CrossSiteGuard(handler, self.allowed_hosts)

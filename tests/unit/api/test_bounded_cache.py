@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from mockkube.api.bounded_cache import BoundedCache
+from mockkube.api.bounded_cache import BoundedCache, DigestCache, digest_json
 
 
 def test_what_was_unused_for_longest_is_forgotten() -> None:
@@ -49,3 +49,24 @@ def test_threads_leave_no_more_than_the_limits_allow(threads: int) -> None:
         one.join()
     assert len(cache) <= 50
     assert sum(len(cache.get(key) or b"") for key in range(97)) <= 200
+
+
+def test_a_value_is_found_with_its_settings_only() -> None:
+    known, settings, others = DigestCache[str](), object(), object()
+    known.put(b"digest", settings, "value")
+    found = [known.get(b"digest", settings), known.get(b"digest", others), known.get(b"other", settings)]
+    assert found == ["value", None, None]
+
+
+def test_equal_values_have_equal_digests_and_others_do_not() -> None:
+    values: tuple[object, ...] = ({"a": 1}, {"a": 1}, {"a": 2}, {"a": "1"}, [1], {"a": 1})
+    first, again, *others, last = [digest_json(value) for value in values]
+    assert first == again == last
+    assert len({first, *others}) == 4
+
+
+def test_a_value_that_changes_in_place_has_another_digest() -> None:
+    value = {"a": [1]}
+    before = digest_json(value)
+    value["a"].append(2)
+    assert digest_json(value) != before

@@ -1,6 +1,6 @@
 """Resource request: what the handlers of verbs and subresources receive."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeVar
 
@@ -46,9 +46,9 @@ class ResourceRequest:
             tabular=resource.has_table,
         )
 
-    async def run_heavy_work(self, size_bytes: int, work: Callable[[], T]) -> T:
+    def run_heavy_work(self, size_bytes: int, work: Callable[[], T]) -> Awaitable[T]:
         """Return the result of `work`, run in a thread if it handles many bytes."""
-        return await self.resource.dependencies.heavy_work.run(size_bytes, work)
+        return self.resource.dependencies.heavy_work.run(size_bytes, work)
 
     async def respond_object(self, cached: CachedObject, *, status: int = 200) -> web.Response:
         """Build a response with a stored object, converted to the requested version."""

@@ -6,6 +6,7 @@ upstream 1.36: pkg/apis/core/v1/defaults.go
 from collections.abc import Mapping
 from typing import Final
 
+from mockkube.api.bounded_cache import DigestCache, digest_json
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.pod.containers.container_lists import all_containers
 from mockkube.api.kinds.core.pod.containers.defaults import default_container
@@ -178,10 +179,29 @@ def _sync_service_account(spec: Object) -> None:
         spec["serviceAccountName"] = spec["serviceAccount"] = account
 
 
+# Specs that have all defaults of a pod.
+_COMPLETE_SPECS: Final[DigestCache[bool]] = DigestCache()
+
+
 def default_pod(pod: Object, caps: Capabilities) -> None:
     """Default requests from limits, host ports, and everything a template gets."""
     # upstream 1.36: pkg/apis/core/v1/defaults.go, SetDefaults_Pod
     spec = pod.setdefault("spec", {})
+    # A stored pod has these, so that an update is probably complete; a new one hardly ever is.
+    if "schedulerName" in spec and "enableServiceLinks" in spec:
+        digest = digest_json(spec)
+        if not _COMPLETE_SPECS.get(digest, caps):
+            _default_spec_of_pod(spec, caps)
+            if digest_json(spec) == digest:
+                _COMPLETE_SPECS.put(digest, caps, True)
+    else:
+        _default_spec_of_pod(spec, caps)
+    drop_init_container_annotations(pod["metadata"])
+    if pod.get("status"):
+        _default_status(pod["status"])
+
+
+def _default_spec_of_pod(spec: Object, caps: Capabilities) -> None:
     # Upstream registers these defaults for Pod only: templates keep what their author wrote, and pods made from them
     # get the defaults.
     _default_requests(spec)
@@ -191,14 +211,11 @@ def default_pod(pod: Object, caps: Capabilities) -> None:
     if spec.get("hostNetwork"):
         _default_host_ports(spec)
     default_pod_spec(spec, caps)
-    drop_init_container_annotations(pod["metadata"])
     # A negative grace period was valid once and meant the shortest graceful deletion.
     if spec["terminationGracePeriodSeconds"] < 0:
         spec["terminationGracePeriodSeconds"] = 1
     if caps.enabled("H2CContainerProbe"):
         _default_http_protocols(spec)
-    if pod.get("status"):
-        _default_status(pod["status"])
 
 
 def _defaults_pod_level_resources(caps: Capabilities) -> bool:

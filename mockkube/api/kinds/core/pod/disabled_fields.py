@@ -6,12 +6,11 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Any, Final
 
-from mockkube.api.digests import digest_json
+from mockkube.api.bounded_cache import DigestCache, digest_json
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import pod_affinity_terms
 from mockkube.api.kinds.core.pod.containers.container_lists import all_containers
 from mockkube.api.kinds.core.pod.containers.containers import is_sidecar
-from mockkube.api.kinds.core.pod.known_specs import KnownSpecs
 from mockkube.api.kinds.core.pod.options import is_feature_enabled, uses_restart_rules
 from mockkube.features.capabilities import Capabilities
 
@@ -114,8 +113,8 @@ def _disabled_fields(caps: Capabilities) -> tuple[tuple[SpecItems, tuple[str, ..
 
 
 # Specs that keep all fields: new ones, and those that an update leaves as they are.
-_KEPT_NEW: Final[KnownSpecs[bool]] = KnownSpecs()
-_KEPT_UNCHANGED: Final[KnownSpecs[bool]] = KnownSpecs()
+_KEPT_NEW: Final[DigestCache[bool]] = DigestCache()
+_KEPT_UNCHANGED: Final[DigestCache[bool]] = DigestCache()
 
 
 def drop_disabled_pod_fields(new: Object, old: ReadOnlyObject | None, caps: Capabilities) -> None:

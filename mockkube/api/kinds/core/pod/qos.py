@@ -5,9 +5,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from mockkube.api.digests import digest_json
+from mockkube.api.bounded_cache import DigestCache, digest_json
 from mockkube.api.json_objects import ReadOnlyObject
-from mockkube.api.kinds.core.pod.known_specs import KnownSpecs
 from mockkube.api.quantities.quantity import Quantity, parse
 from mockkube.features.capabilities import Capabilities
 
@@ -15,7 +14,7 @@ _QOS_RESOURCES: Final = ("cpu", "memory")
 
 
 # Classes of specs, by capabilities.
-_CLASSES: Final[KnownSpecs[str]] = KnownSpecs()
+_CLASSES: Final[DigestCache[str]] = DigestCache()
 
 
 def compute_pod_qos(spec: ReadOnlyObject, caps: Capabilities) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from mockkube.api import names
-from mockkube.api.digests import digest_json
+from mockkube.api.bounded_cache import DigestCache, digest_json
 from mockkube.api.fields import (
     FieldError,
     duplicate,
@@ -30,7 +30,6 @@ from mockkube.api.kinds.core.pod.containers.resources import validate_container_
 from mockkube.api.kinds.core.pod.containers.security import validate_os, validate_pod_security_context
 from mockkube.api.kinds.core.pod.dns import validate_dns_config, validate_dns_policy
 from mockkube.api.kinds.core.pod.host_access import validate_host_access, validate_host_ports
-from mockkube.api.kinds.core.pod.known_specs import KnownSpecs
 from mockkube.api.kinds.core.pod.options import PodValidationOptions
 from mockkube.api.kinds.core.pod.pod_level_resources import validate_pod_level_resources
 from mockkube.api.kinds.core.pod.topology_spread import validate_topology_spread
@@ -42,7 +41,7 @@ from mockkube.api.validation.labels import validate_labels
 MIRROR_ANNOTATION: Final = "kubernetes.io/config.mirror"
 ACTIVE_DEADLINE_SECONDS_MAX: Final = 2**31 - 1
 # Valid specs, by the options they were validated with.
-_VALID_SPECS: Final[KnownSpecs[bool]] = KnownSpecs()
+_VALID_SPECS: Final[DigestCache[bool]] = DigestCache()
 _RESTART_POLICIES: Final = ("Always", "OnFailure", "Never")
 _PREEMPTION_POLICIES: Final = ("PreemptLowerPriority", "Never")
 

@@ -5,7 +5,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from mockkube.api.digests import digest_json
+from mockkube.api.bounded_cache import DigestCache, digest_json
 from mockkube.api.fields import quote
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.kinds.core.pod.affinity import PREFERRED, REQUIRED
@@ -16,7 +16,6 @@ from mockkube.api.kinds.core.pod.containers.profiles import (
     SECCOMP_POD_ANNOTATION,
     to_app_armor_field,
 )
-from mockkube.api.kinds.core.pod.known_specs import KnownSpecs
 from mockkube.api.kinds.core.pod.volumes.warnings import overlap_warnings, volume_warnings
 from mockkube.api.quantities.quantity import parse
 from mockkube.api.strategy import StrategyContext
@@ -42,7 +41,7 @@ _BYTE_RESOURCES: Final = ("memory", "ephemeral-storage")
 
 
 # Specs without warnings, wherever they stand.
-_WITHOUT_WARNINGS: Final[KnownSpecs[bool]] = KnownSpecs()
+_WITHOUT_WARNINGS: Final[DigestCache[bool]] = DigestCache()
 
 
 def pod_warnings(meta: ReadOnlyObject, spec: ReadOnlyObject, context: StrategyContext, at: str = "") -> list[str]:

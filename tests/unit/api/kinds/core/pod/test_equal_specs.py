@@ -1,10 +1,10 @@
-"""What is known of a spec holds only for the settings with which it was found."""
+"""What is remembered of a spec holds for equal ones, and only for the settings with which it was found."""
 
 from copy import deepcopy
 from datetime import UTC, datetime
 
+from mockkube.api.kinds.core.pod.defaults import default_pod
 from mockkube.api.kinds.core.pod.disabled_fields import drop_disabled_pod_fields
-from mockkube.api.kinds.core.pod.known_specs import KnownSpecs
 from mockkube.api.kinds.core.pod.options import pod_validation_options
 from mockkube.api.kinds.core.pod.qos import compute_pod_qos
 from mockkube.api.kinds.core.pod.validation import validate_pod_update
@@ -26,16 +26,6 @@ SPEC = {
 
 def pod(spec, **metadata):
     return {"metadata": {"name": "p", "namespace": "n", **metadata}, "spec": spec}
-
-
-def test_a_value_is_found_with_its_settings_only():
-    known, settings, others = KnownSpecs(), object(), object()
-    known.put(b"digest", settings, "value")
-    assert [known.get(b"digest", settings), known.get(b"digest", others), known.get(b"x", settings)] == [
-        "value",
-        None,
-        None,
-    ]
 
 
 def test_a_field_that_one_server_keeps_is_dropped_by_another():
@@ -62,6 +52,17 @@ def test_the_class_of_a_spec_depends_on_the_gates_of_the_server():
         "BestEffort",
         "Burstable",
     ]
+
+
+def test_a_complete_spec_gets_the_defaults_of_another_server():
+    with_protocol = Capabilities(VERSION, frozenset({"H2CContainerProbe"}))
+    pods = [pod({**deepcopy(SPEC), "schedulerName": "s", "enableServiceLinks": False}) for _ in range(5)]
+    protocols = []
+    for each, caps in zip(pods, (OFF, OFF, with_protocol, with_protocol, OFF), strict=True):
+        each["spec"]["containers"][0]["readinessProbe"] = {"httpGet": {"port": 80}}
+        default_pod(each, caps)
+        protocols.append(each["spec"]["containers"][0]["readinessProbe"]["httpGet"].get("protocol"))
+    assert protocols == [None, None, "HTTP1", "HTTP1", None]
 
 
 def test_annotations_are_warned_about_although_the_spec_is_known():
