@@ -163,6 +163,11 @@ class Informer:
         """Version of the last list or event; empty before the first list, and when a new list is due."""
         return self._resource_version
 
+    @property
+    def failures(self) -> int:
+        """Number of lists and watches that failed in a row."""
+        return self._retries.num_requeues(self.kind)
+
     def get(self, key: Key) -> ReadOnlyObject | None:
         """Return the cached object of a key."""
         return self._objects.get(key)

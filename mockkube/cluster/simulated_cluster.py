@@ -48,6 +48,8 @@ from mockkube.runtime.steps import Chooser, InOrderChooser, LivelockError, Worke
 from mockkube.runtime.virtual_time import EPOCH, VirtualClock, advance, next_moment
 
 if TYPE_CHECKING:
+    from mockkube.controllers.custom.custom_kind import CustomKind
+    from mockkube.controllers.custom.manager import CustomController
     from mockkube.explain.explanation import PodExplanation
 
 # Upstream's limits of the controllers' client, not the higher ones of a cluster in real time: no user waits for virtual
@@ -96,6 +98,8 @@ class SimulatedCluster:
         self.store = MemoryStore()
         # Number of steps taken.
         self.steps = 0
+        # Controllers of custom resources that users run, by name.
+        self.custom_controllers: dict[str, CustomController] = {}
         self._control_store = MemoryStore()
         self._executor = SteppedExecutor(self.clock)
         self._reconcilers: list[Reconciler] = []

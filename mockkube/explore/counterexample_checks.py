@@ -92,17 +92,16 @@ def _check_pending(plan: RolloutPlan, invariant_break: InvariantBreak, runner: P
 
 
 def _check_lost_field(plan: RolloutPlan, invariant_break: InvariantBreak, runner: PathRunner) -> Iterable[RecordedStep]:
-    workload, observation = (
-        _find_workload(runner, invariant_break),
-        _find_observation(runner, invariant_break, (ObservationKind.LOST,)),
-    )
-    text = "what users wrote is not in the pods that are stored"
+    observation = _find_observation(runner, invariant_break, (ObservationKind.LOST,))
     if observation.object_kind != "Pod":
-        about = {key: workload.manifest[key] for key in ("apiVersion", "kind")}
-        named = {**about, "metadata": {"name": workload.manifest["metadata"]["name"]}}
+        namespace, _, name = observation.object.rpartition("/")
+        about = {"apiVersion": observation.api_version, "kind": observation.object_kind}
+        named = {**about, "metadata": {"name": name, **({"namespace": namespace} if namespace else {})}}
         lacks = {f"({observation.reason.partition(': ')[0]} == null)": True}
+        text = "what users wrote is not in the object that is stored"
         yield {"description": text, "assert": {"resource": {**named, **lacks}, "timeout": _NOW}}
         return
+    workload, text = _find_workload(runner, invariant_break), "what users wrote is not in the pods that are stored"
     pods = runner.intent.list_pods(workload, runner.stored)
     lacking = next(iter(one for pod in pods for one in runner.intent.find_lost_tolerations(pod)), None)
     if lacking is not None:

@@ -98,11 +98,13 @@ async def measure_rate_after(runner: PathRunner, loop: HotLoopPath) -> HotLoopRa
     # The chooser would cut the loop off again as soon as it is recognized.
     runner.allow_hot_loops()
     await runner.pass_time(FIRST_WINDOW_SECONDS)
+    runner.observe_trace()  # or the owners of new pods were not known
     created = count_created_pods(trace[first:], runner.intent, began, FIRST_WINDOW_SECONDS)
     unsteady = {one.workload for one in created if not is_steady(one)}
     if not unsteady and _find_harmed_workloads(runner) <= {one.workload for one in created}:
         return HotLoopRate(loop, began, FIRST_WINDOW_SECONDS, tuple(created))
     await runner.pass_time(WINDOW_SECONDS - FIRST_WINDOW_SECONDS)
+    runner.observe_trace()
     created = count_created_pods(trace[first:], runner.intent, began, WINDOW_SECONDS)
     return HotLoopRate(loop, began, WINDOW_SECONDS, tuple(created))
 

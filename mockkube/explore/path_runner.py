@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Final, Self
 
 from mockkube.api.errors import ApiError
+from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.client.protocol import Key
 from mockkube.cluster.components.component_flags import get_scheduler_configuration
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
@@ -30,6 +32,7 @@ from mockkube.explore.observation.reference import ReferenceCluster
 from mockkube.explore.observation.stored_objects import PODS, StoredObjects
 from mockkube.explore.observation.taint_times import TaintTimes
 from mockkube.explore.observation.wasted_pods import count_wasted_pods
+from mockkube.explore.observation.workload_kinds import find_pod_spec, is_custom
 from mockkube.explore.plans import actions
 from mockkube.explore.plans.orders import ChangeMove, DisturbanceMove, Move, Moves, RetryMove, TurnMove
 from mockkube.explore.plans.plan import Action, ComponentSetting, Direction, DisturbanceTiming, RolloutPlan
@@ -161,7 +164,7 @@ class PathRunner:
             await self._play_action(action, f"setup, step {number}")
         await self._settle()
         self.cluster.chooser = self._chooser
-        self._observe_trace()
+        self.observe_trace()
         self._state = self.state()
         return self
 
@@ -211,7 +214,7 @@ class PathRunner:
         except BreakFound:
             pass
         steps = trace[first:]
-        self._observe_trace()
+        self.observe_trace()
         seen = tuple(self._seen)
         # Former templates without pods must not distinguish states that are otherwise the same.
         self.intent.drop_unused_templates(self.stored)
@@ -293,7 +296,7 @@ class PathRunner:
             self._accepted.add(name)
             self.recorder.record_action(action)
 
-    def _observe_trace(self) -> None:
+    def observe_trace(self) -> None:
         """Observe the steps of the trace that were not observed yet."""
         trace = self.cluster.trace.steps
         seen = tuple(observe(trace[self._first_unread :], self.intent, self.stored, self._times))
@@ -303,7 +306,7 @@ class PathRunner:
 
     async def _record_shortage(self) -> None:
         """Record missing pods before the next disturbance, which may end the shortage."""
-        self._observe_trace()
+        self.observe_trace()
         now = await self._find_missing_pods()
         self._short |= now
         if self._until and any(one.invariant == self._until for one in self._judge_move(now).breaks):
@@ -330,16 +333,31 @@ class PathRunner:
         awaits = self.plan.workload_after and self.plan.workload_after not in self._done
         for manifest in () if awaits else list(self._pending):
             metadata = {"namespace": "default", **manifest["metadata"]}
-            self.recorder.record_create(manifest)
             try:
-                await client.create(manifest["kind"], {**manifest, "metadata": metadata})
+                if is_custom(manifest):
+                    await self._try_pod(manifest)
+                self.recorder.record_create(manifest)
+                await client.create(_qualify(manifest), {**manifest, "metadata": metadata})
             except ApiError as error:
-                self._refused.append(f"{manifest['kind']}/{metadata['name']}: {error.message}")
+                what = "pods of " if is_custom(manifest) else ""
+                self._refused.append(f"{what}{manifest['kind']}/{metadata['name']}: {error.message}")
                 self._requests.invalid_count = invalid  # it was never accepted, so this refusal says nothing new
             else:
                 self._pending.remove(manifest)
         await self.pass_time(self.plan.seconds)
         self._paused = True
+
+    async def _try_pod(self, manifest: ReadOnlyObject) -> None:
+        """Create a pod of a custom resource with a dry run; raise what the API server answers.
+
+        It accepts a custom resource without a look at the template in it, so users try a pod first.
+        """
+        spec = find_pod_spec(manifest)
+        if spec is None:
+            return
+        metadata = {"name": "tried", "namespace": manifest["metadata"].get("namespace", "default")}
+        pod = {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec.value}
+        await self.cluster.client(write_options=WriteOptions(dry_run=True)).create("Pod", pod)
 
     async def _settle(self) -> None:
         self.recorder.record_settle()
@@ -384,6 +402,13 @@ class PathRunner:
         rest = [sorted(self._done.items()), pending, sorted(ran.values()), *meant]
         memory = read_memory(self.cluster, self.stored, self.plan.seconds)
         return self.stored.compute_digest(dict.fromkeys(ran, "ran"), [*rest, memory])
+
+
+def _qualify(manifest: ReadOnlyObject) -> str:
+    """Return the kind of a manifest as clients name it."""
+    return (
+        f"{manifest['kind']}.{manifest['apiVersion'].rpartition('/')[0]}" if is_custom(manifest) else manifest["kind"]
+    )
 
 
 async def play_path(plan: RolloutPlan, moves: Moves) -> PlayedPath:

@@ -127,6 +127,10 @@ class PodWorkers:
         """Return when the next pod is due."""
         return self._queue.wake_at()
 
+    def list_delays(self) -> list[tuple[Key, float]]:
+        """Return the pods that are synced again without a change, each with the seconds until then."""
+        return self._queue.list_delays()
+
     async def step(self) -> None:
         """Sync all pods that are due, up to `batch_max`."""
         if self._initial_pods is not None:

@@ -4,12 +4,20 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from mockkube.explore.conclusions import find_unsupported
-from mockkube.explore.exploration import DirectionResult, Exploration, OrderVerdict, SafetyVerdict
-from mockkube.explore.plans.invariants import INVARIANTS
+from mockkube.explore.exploration import Counterexample, DirectionResult, Exploration, OrderVerdict, SafetyVerdict
+from mockkube.explore.plans.invariants import FIELDS_KEPT, INVARIANTS
+from mockkube.explore.plans.orders import ChangeMove, Moves, TurnMove
 from mockkube.explore.plans.plan import Direction, RolloutPlan
+from mockkube.features.components import is_api_server
 from mockkube.report.markup import strip_markup
 from mockkube.report.sentences.answer import NOT_EXERCISED, NOTHING_HAPPENED, Answer
-from mockkube.report.sentences.harm_terms import OWN_INVARIANT, format_harm
+from mockkube.report.sentences.harm_terms import (
+    HARM_MEANINGS,
+    OWN_INVARIANT,
+    WRITTEN_TOO_EARLY,
+    format_harm,
+    format_harm_name,
+)
 from mockkube.report.sentences.headline import describe_answer, describe_setting
 from mockkube.report.wording import SHORT, format_order
 
@@ -25,7 +33,7 @@ def render_table(result: Exploration) -> str:
     lines = [result.plan.title, ""]
     for direction in Direction:
         lines += [*_format_direction(answer, direction), ""]
-    lines += [strip_markup(answer.describe_retry()), "", *_counterexamples(result)]
+    lines += [strip_markup(answer.describe_retry()), "", *_counterexamples(answer), *_explain_harm(result)]
     lines.append(
         f"{result.path_count} paths, {result.states} distinct states, {result.distinct_moves} distinct moves; "
         f"seed {result.plan.seed}"
@@ -112,12 +120,41 @@ def _claim(claim: bool | None, verdict: SafetyVerdict) -> str:
     return f" (claims {claimed}: {'confirmed' if claim is (verdict is SafetyVerdict.SAFE) else 'refuted'})"
 
 
-def _counterexamples(result: Exploration) -> Iterator[str]:
-    for one in result.counterexamples:
+def _counterexamples(answer: Answer) -> Iterator[str]:
+    for one in answer.result.counterexamples:
         yield f"{one.invariant}: {INVARIANTS.get(one.invariant, OWN_INVARIANT)}"
-        yield f"  broken after {len(one.moves)} move{'s' * (len(one.moves) > 1)}: {', '.join(map(str, one.moves))}"
+        yield f"  breaks first after: {', '.join(_name_moves(answer, one.moves))}"
         yield f"  {one.text}"
+        if _could_have_waited(answer.result.plan, one):
+            yield f"  {WRITTEN_TOO_EARLY}"
         yield f"  reproduce: mockkube explore PLAN --trace {one.invariant} > broken.yaml; mockkube test broken.yaml"
+        yield ""
+
+
+def _name_moves(answer: Answer, moves: Moves) -> Iterator[str]:
+    """Yield what an administrator does in each move."""
+    for move in moves:
+        if isinstance(move, ChangeMove):
+            yield f"{answer.words.verb(move.direction)} {move.component}"
+        elif not isinstance(move, TurnMove):
+            yield str(move)
+        elif move.prepares:
+            yield "change the workloads"
+
+
+def _could_have_waited(plan: RolloutPlan, example: Counterexample) -> bool:
+    """Return whether a field is lost because users wrote it before any API server had changed."""
+    changed = {move.component for move in example.moves if isinstance(move, ChangeMove)}
+    servers = {name for name in plan.components if is_api_server(name)}
+    return example.invariant == FIELDS_KEPT and not plan.workload_after and bool(servers) and not changed & servers
+
+
+def _explain_harm(result: Exploration) -> Iterator[str]:
+    """Yield what the counts in the tables mean."""
+    found = dict.fromkeys(name for one in result.orders for name in one.worst.harm.nonzero_counts())
+    if found:
+        yield "Counts, added up over the moves of an order:"
+        yield from (f"  {format_harm_name(name)}: {HARM_MEANINGS[name]}" for name in HARM_MEANINGS if name in found)
         yield ""
 
 

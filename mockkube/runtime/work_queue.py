@@ -128,6 +128,11 @@ class WorkQueue(Generic[ItemT]):
         self._add_due_items()
         return self._timers[0][0] if self._timers else None
 
+    def list_delays(self) -> list[tuple[ItemT, float]]:
+        """Return the delayed items, each with the seconds until it becomes ready."""
+        now = self._clock.monotonic()
+        return [(item, max(at - now, 0.0)) for item, at in self._due.items()]
+
     def get(self) -> ItemT:
         """Return the next item, which is being processed until `done`; call it only when `is_ready`."""
         self._add_due_items()

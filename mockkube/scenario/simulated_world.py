@@ -17,6 +17,7 @@ from mockkube.cluster.control.component_status import set_transition_times
 from mockkube.cluster.control.schemas import GROUP
 from mockkube.cluster.simulated_cluster import SimulatedCluster
 from mockkube.controllers.controller_manager import ControllerManager
+from mockkube.controllers.custom.custom_kind import CustomKind
 from mockkube.features.components import CONTROLLER_MANAGER
 from mockkube.features.versions import DEFAULT
 from mockkube.runtime.clock import Clock
@@ -102,6 +103,10 @@ class SimulatedWorld(World):
     async def remove_component(self, component: str) -> None:
         """Remove the component."""
         await self.cluster.remove_component(component)
+
+    async def start_custom_controller(self, name: str, kind: CustomKind) -> None:
+        """Start the controller in the simulation."""
+        await self.cluster.start_custom_controller(name, kind)
 
     async def set_fault(self, name: str, spec: Object | None) -> None:
         """Create the fault, or delete it."""

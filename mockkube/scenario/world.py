@@ -9,10 +9,12 @@ from typing import Any, Final
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.protocol import Client, Key
 from mockkube.cluster.configuration.component_settings import ComponentSettings
+from mockkube.controllers.custom.custom_kind import CustomKind
 from mockkube.features.components import API_SERVER
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import LogEntry
+from mockkube.scenario.errors import StepNotSupported
 
 DEFAULT_NAMESPACE: Final = "default"
 
@@ -102,6 +104,10 @@ class World(ABC):
     @abstractmethod
     async def remove_component(self, component: str) -> None:
         """Remove an API server replica or the kubelet of one node."""
+
+    async def start_custom_controller(self, name: str, kind: CustomKind) -> None:
+        """Start the controller of a custom resource."""
+        raise StepNotSupported("customController needs virtual time: in real time start a program of your own")
 
     @abstractmethod
     async def set_fault(self, name: str, spec: Object | None) -> None:

@@ -28,6 +28,9 @@ SEMVER = {"TaintTolerationNodeAffinitySemverComparisonOperators": True}
 EXPRESSIONS = {"TaintTolerationCEL": True}
 
 
+_OF_PODS = ("affinity", "priorityClassName", "nodeSelector", "topologySpreadConstraints")
+
+
 def tolerates(operator: str, effect: str = "", seconds: int | None = None) -> list[Document]:
     """Return a toleration of the taint `sla`; Gt is the operator that needs the gate."""
     value = {"value": "900"} if operator == "Gt" else {}
@@ -44,9 +47,7 @@ def pod(name: str, tolerations: Sequence[Document] = (), **spec: Any) -> Documen
 
 def workload(kind: str, tolerations: Sequence[Document] = (), replicas: int = 1, **spec: Any) -> Document:
     """Return a workload called w, whose pods have the label app=w."""
-    pods: Document = {
-        name: spec.pop(name) for name in ("affinity", "priorityClassName", "nodeSelector") if name in spec
-    }
+    pods: Document = {name: spec.pop(name) for name in _OF_PODS if name in spec}
     whole: Document = {"selector": {"matchLabels": {"app": "w"}}, "template": _template("w", tolerations, pods), **spec}
     if kind != "DaemonSet":
         whole["replicas"] = replicas
@@ -112,6 +113,63 @@ def _priority(name: str, value: int) -> Document:
     return {"create": {**head, "value": value}}
 
 
+TRAINING: Document = {
+    "apiVersion": "example.com/v1",
+    "kind": "Training",
+    "metadata": {"name": "w"},
+    "spec": {"replicas": 2, "template": _template("w", GT, {})},
+}
+UPDATE_ALL: Document = {"type": "RollingUpdate", "rollingUpdate": {"maxUnavailable": 2}}
+MANAGED: Document = {
+    "apiVersion": "batch/v1",
+    "kind": "Job",
+    "metadata": {"name": "w"},
+    "spec": {"managedBy": "example.com/queue", "template": _template("w", (), {"restartPolicy": "Never"})},
+}
+DISK: Document = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolume",
+    "metadata": {"name": "disk"},
+    "spec": {
+        "capacity": {"storage": "1Gi"},
+        "accessModes": ["ReadWriteOnce"],
+        "csi": {"driver": "d.example.com", "volumeHandle": "one"},
+        "nodeAffinity": {"required": {"nodeSelectorTerms": [TERM]}},
+    },
+}
+CLAIM: Document = {
+    "apiVersion": "v1",
+    "kind": "PersistentVolumeClaim",
+    "metadata": {"name": "data"},
+    "spec": {
+        "accessModes": ["ReadWriteOnce"],
+        "storageClassName": "",
+        "volumeName": "disk",
+        "resources": {"requests": {"storage": "1Gi"}},
+    },
+}
+BUDGET: Document = {
+    "apiVersion": "policy/v1",
+    "kind": "PodDisruptionBudget",
+    "metadata": {"name": "b"},
+    "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "w"}}},
+}
+SPREAD: Document = {
+    "maxSkew": 1,
+    "topologyKey": "kubernetes.io/hostname",
+    "whenUnsatisfiable": "DoNotSchedule",
+    "labelSelector": {"matchLabels": {"app": "w"}},
+    "matchLabelKeys": ["pod-template-hash"],
+}
+
+
+def mounting(kind: str) -> Document:
+    """Return a workload whose pods mount the claim."""
+    made = workload(kind)
+    made["spec"]["template"]["spec"]["volumes"] = [{"name": "d", "persistentVolumeClaim": {"claimName": "data"}}]
+    return made
+
+
 def _prepared(*steps: Document) -> list[Document]:
     order = [COMPONENTS["S"], COMPONENTS["A"]]
     return [{"name": "prepared", "phase": "down", "order": order, "claim": "safe", "prepare": list(steps)}]
@@ -124,7 +182,7 @@ class Case:
     name: str
     change: str
     """The letters of the components that change; the others have the gates from the start."""
-    workload: Document
+    workload: Document | Sequence[Document]
     up: str
     down: str
     prepared: str = ""
@@ -135,16 +193,20 @@ class Case:
     orders: Sequence[Document] = ()
     left_out: str = ""
     """The letters of components that never get the gates."""
+    version: str = "1.36"
+    off: Sequence[str] = ()
+    """Gates of the change that are on by default, and off before it."""
 
     def plan(self) -> Document:
         gates = dict(self.gates or COMPARISON)
         ready = [letter for letter in COMPONENTS if letter not in self.change + self.left_out]
+        before = {"from": {"gates": dict.fromkeys(self.off, False)}} if self.off else {}
         told = [{"component": {"name": COMPONENTS[letter], "featureGates": gates}} for letter in ready]
         spec = {
-            "version": "1.36",
-            "change": {COMPONENTS[letter]: {"gates": gates} for letter in self.change},
+            "version": self.version,
+            "change": {COMPONENTS[letter]: {"gates": gates, **before} for letter in self.change},
             "nodes": list(self.nodes),
-            "workload": [self.workload],
+            "workload": [self.workload] if isinstance(self.workload, dict) else list(self.workload),
             "setup": [*told, *self.setup],
             "disturbances": list(self.disturbances),
             "orders": list(self.orders),
@@ -220,6 +282,23 @@ CASES = (
          "SA safe, AS safe", NOT_TRIED, setup=[_priority("low", 1), _priority("high", 100), {"patch": {
              "ref": "Node/node-1", "subresource": "status", "patch": {"status": {"allocatable": {"pods": "1"}}}}}],
          disturbances=[happens({"create": pod("big", EXISTS, priorityClassName="high")})]),
+    # what an outsider would try
+    Case("pods of an operator are deleted", "AS", TRAINING, "SA safe, AS unsafe", "AS unsafe, SA unsafe",
+         setup=[{"customController": {"kind": "Training"}}], disturbances=[happens(DELETE_PODS)]),
+    Case("a custom resource is edited before the way down", "AS", TRAINING, "SA safe, AS unsafe", "AS safe, SA safe",
+         setup=[{"customController": {"kind": "Training"}}],
+         disturbances=[happens(edit("Training", EXISTS), when="before-down"), happens(DELETE_PODS, only="down")]),
+    Case("a field of a workload outside its pods", "AC", workload("StatefulSet", replicas=2, updateStrategy=UPDATE_ALL),
+         "AC safe, CA unsafe", "AC safe, CA safe", gates={"MaxUnavailableStatefulSet": True},
+         off=["MaxUnavailableStatefulSet"], disturbances=[happens(kubectl("rollout restart statefulset w"))]),
+    Case("a job that another controller is to manage", "AC", MANAGED, "AC safe, CA unsafe",
+         "AC not tried, CA not tried", version="1.33", gates={"JobManagedBy": True}, off=["JobManagedBy"]),
+    Case("the affinity of a volume", "AS", [DISK, CLAIM, mounting("Deployment")], "SA safe, AS unsafe",
+         "AS unsafe, SA unsafe", nodes=[node(driver="2.0.0")], gates=SEMVER, disturbances=[happens(DELETE_PODS)]),
+    Case("a drain that a disruption budget slows down", "SK", [workload("Deployment", EXISTS, 2), BUDGET],
+         "SK safe, KS safe", NOT_TRIED.replace("A", "K"), nodes=[node(), node()],
+         disturbances=[happens(kubectl("drain node-1 --ignore-daemonsets --force"), kubectl("uncordon node-1"),
+                               only="up")]),
     # preparations
     Case("prepared by deleting", "AS", workload("StatefulSet", GT), "SA safe, AS unsafe", "AS unsafe, SA unsafe",
          "SA not tried", disturbances=[happens(DELETE_PODS)],
@@ -257,6 +336,20 @@ def test_a_harm_that_something_ended_in_the_same_step_is_shown_where_it_is() -> 
     [scenario] = parse_scenario(render_counterexample(explored.plan, example))
     result = asyncio.run(play(ScenarioRun(scenario)))
     assert (example.invariant, result.outcome) == ("admitted-pods-schedulable", RunOutcome.PASSED)
+
+
+@pytest.mark.slow
+def test_a_loop_of_replica_sets_is_named_by_their_deployment() -> None:
+    rollout = happens(kubectl("rollout restart deployment w"), only="down")
+    # The Deployment keeps the field and each new ReplicaSet loses it, so none ever equals the template.
+    case = Case("", "A", workload("Deployment", topologySpreadConstraints=[SPREAD]), "", "A unsafe", version="1.33",
+                gates={"MatchLabelKeysInPodTopologySpread": True}, off=["MatchLabelKeysInPodTopologySpread"],
+                disturbances=[rollout])  # fmt: skip
+    plan = case.plan()
+    explored = _explored({**plan, "spec": {**plan["spec"], "creationsMax": 10}})
+    assert _verdicts(explored, "down") == _read(case.down)
+    [rate] = explored.rates
+    assert [one.workload for one in rate.made] == ["deployment/w"]
 
 
 def test_pods_that_a_deleted_deployment_leaves_behind_are_still_wanted() -> None:

@@ -3,7 +3,7 @@
 upstream 1.36: pkg/controller/daemon
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError, Conflict, NotFound
@@ -81,7 +81,8 @@ class DaemonSetController(Controller):
         )
         self._pods_on_node = pods_by_node(self.pods)
         self._pod_control = PodControl(self.client, self.events)
-        self._backoff = FailureBackoff(self.clock)
+        # By uid and observed generation of the set, and by node.
+        self._backoff: FailureBackoff[tuple[str, int, str]] = FailureBackoff(self.clock)
         self._taint_rules = dependencies.taint_rules(self.name)
         self._operators = make_selector_operators(dependencies.capabilities)
         self._placements: dict[Key, tuple[str, DaemonPlacement]] = {}
@@ -96,6 +97,15 @@ class DaemonSetController(Controller):
         if is_deletion(change):
             self._forget(key_of(change.object))
         self.enqueue_changed(change)
+
+    def list_backoffs(self) -> Iterable[tuple[Hashable, float, float]]:
+        """Yield the backoff of failed pods of each set and node."""
+        sets = {one["metadata"]["uid"]: one for one in self.sets.list()}
+        for (uid, generation, node), seconds, age in self._backoff.list_backoffs():
+            daemon_set = sets.get(uid)
+            # The backoff of a former generation is not looked up any more.
+            if daemon_set is not None and _observed_generation(daemon_set) == generation:
+                yield (key_of(daemon_set), node), max(seconds - age, 0.0), self._backoff.next_seconds(seconds)
 
     def _forget(self, key: Key) -> None:
         self._expectations.forget(key)
@@ -239,9 +249,8 @@ class DaemonSetController(Controller):
             message = f"Found succeeded daemon pod {key} on node {node}, will try to delete it"
             self.events.record(daemon_set, NORMAL, "SucceededDaemonPod", message)
             return True
-        generation = (daemon_set.get("status") or {}).get("observedGeneration", 0)
         # The generation is part of the id, so a corrected template starts without backoff.
-        backoff_id = (daemon_set["metadata"]["uid"], generation, node)
+        backoff_id = (daemon_set["metadata"]["uid"], _observed_generation(daemon_set), node)
         if (left := self._backoff.seconds_left(backoff_id)) is not None:
             requeue_delays.append(left)
             return False
@@ -344,6 +353,10 @@ class DaemonSetController(Controller):
 def _labels_and_taints(node: ReadOnlyObject) -> tuple[object, object]:
     # Missing and empty mean the same here, so neither may count as a change.
     return node["metadata"].get("labels") or {}, (node.get("spec") or {}).get("taints") or []
+
+
+def _observed_generation(daemon_set: ReadOnlyObject) -> int:
+    return int((daemon_set.get("status") or {}).get("observedGeneration", 0))
 
 
 def _ignore_addition(key: Key, one: ReadOnlyObject) -> None:

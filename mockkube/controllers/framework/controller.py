@@ -192,6 +192,10 @@ class Controller(ABC):
         """Return what later decisions depend on and no object has, each with the seconds since; none by default."""
         return ()
 
+    def list_backoffs(self) -> Iterable[tuple[Hashable, float, float]]:
+        """Return what backs off besides failed keys: seconds left, and seconds after the next failure."""
+        return ()
+
     @abstractmethod
     async def reconcile(self, key: Key) -> ReconcileResult:
         """Bring the object of a key to its desired state; errors are retried with backoff."""

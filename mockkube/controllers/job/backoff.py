@@ -53,8 +53,12 @@ def remaining_backoff_seconds(failures: int, last: datetime | None, now: datetim
     """Return the remaining backoff after so many failures in a row, the last at `last`."""
     if failures == 0 or last is None:
         return 0.0
-    seconds = min(SECONDS * 2.0 ** min(failures - 1, _BACKOFF_DOUBLINGS_MAX), SECONDS_MAX)
-    return max(seconds - (now - last).total_seconds(), 0.0)
+    return max(backoff_seconds(failures) - (now - last).total_seconds(), 0.0)
+
+
+def backoff_seconds(failures: int) -> float:
+    """Return the backoff after so many failures in a row."""
+    return min(SECONDS * 2.0 ** min(failures - 1, _BACKOFF_DOUBLINGS_MAX), SECONDS_MAX) if failures else 0.0
 
 
 def index_remaining_backoff_seconds(replaced: ReadOnlyObject | None, now: datetime) -> float:
@@ -83,6 +87,11 @@ class BackoffRecord:
         # Only failures after the newest success count: a success resets the backoff.
         later = [end for end in ends if end > success]
         return BackoffRecord(len(later), max(later, default=None))
+
+    @property
+    def next_seconds(self) -> float:
+        """Backoff of the job after another failure."""
+        return backoff_seconds(self.failures + 1)
 
     def remaining_seconds(self, now: datetime) -> float:
         """Return the remaining backoff of the job."""

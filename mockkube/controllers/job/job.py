@@ -3,7 +3,7 @@
 upstream 1.36: pkg/controller/job
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import ClassVar
 
 from mockkube.api.errors import ApiError, NotFound
@@ -133,6 +133,12 @@ class JobController(Controller):
         start, seconds = (job.get("status") or {}).get("startTime"), job["spec"].get("activeDeadlineSeconds")
         if start and seconds is not None and old["spec"].get("activeDeadlineSeconds") != seconds:
             self.work_queue.add_after(key, seconds - (self.clock.now() - parse_time(start)).total_seconds())
+
+    def list_backoffs(self) -> Iterable[tuple[Hashable, float, float]]:
+        """Yield the backoff of each job whose pods have failed."""
+        now = self.clock.now()
+        for key, record in self._state.list_backoff():
+            yield key, record.remaining_seconds(now), record.next_seconds
 
     async def reconcile(self, key: Key) -> ReconcileResult:
         """Create and delete pods, count finished ones, and finish the job."""

@@ -3,7 +3,7 @@
 upstream 1.36: pkg/controller/job/tracking_utils.go, backoff_utils.go
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 
 from mockkube.client.protocol import Key
 from mockkube.controllers.job.backoff import BackoffRecord
@@ -21,6 +21,10 @@ class JobState:
     def get_backoff(self, key: Key) -> BackoffRecord:
         """Return the backoff record of a job."""
         return self._backoff.get(key, BackoffRecord())
+
+    def list_backoff(self) -> Iterator[tuple[Key, BackoffRecord]]:
+        """Yield the backoff record of each job with failures."""
+        yield from ((key, record) for key, record in sorted(self._backoff.items()) if record.failures)
 
     def store_backoff(self, key: Key, backoff: BackoffRecord) -> None:
         """Store the backoff record of a job."""

@@ -8,17 +8,16 @@ from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Final
 
-from mockkube.api.catalogue import POD_SPEC_PATHS
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.cluster.execution.step_trace import OPERATOR, TraceStep, TraceWrite
 from mockkube.explain.fact_formatting import format_taint
 from mockkube.explore.observation.operator_intent import OperatorIntent
 from mockkube.explore.observation.stored_objects import EVENTS, NODES, PODS, StoredObjects
 from mockkube.explore.observation.taint_times import TaintTimes, evicting_taints
+from mockkube.explore.observation.workload_kinds import find_pod_spec
 from mockkube.kubelet.admission.admitted_pod import AdmittedPod
 from mockkube.kubelet.admission.handlers import admit_pod
 from mockkube.lazy_dataclasses import dataclass
-from mockkube.proposals import scheduling_fields
 from mockkube.proposals.component_view import find_lost_paths
 
 _EVICTED: Final = "DeletionByTaintManager"
@@ -67,6 +66,7 @@ class Observation:
     # Reason of a kubelet's rejection; for a lost field, its path.
     reason: str = ""
     object_kind: str = "Pod"
+    api_version: str = "v1"
 
     def describe(self) -> str:
         """Return the observation without generated names, so that it is the same on each path."""
@@ -101,13 +101,15 @@ class _Observer:
             return
         by_operator = step.worker == OPERATOR
         unstored = self.intent.record_write(write, by_operator=by_operator)
-        kind = write.load_object().get("kind", "")
-        if kind not in POD_SPEC_PATHS:
+        obj = write.load_object()
+        if by_operator and write.verb != "delete":
+            yield from self._observe_unstored(step, write, self.intent.find_unstored_fields(write))
+        if find_pod_spec(obj) is None:
             return
         yield from self._observe_unstored(step, write, unstored)
         if not by_operator and write.verb == "update":
             yield from self._observe_dropped(step, write)
-        if kind == "Pod":
+        if obj["kind"] == "Pod":
             yield from self._observe_pod(step, write)
 
     def _observe_unstored(self, step: TraceStep, write: TraceWrite, paths: Iterable[str]) -> Iterator[Observation]:
@@ -118,7 +120,7 @@ class _Observer:
     def _observe_dropped(self, step: TraceStep, write: TraceWrite) -> Iterator[Observation]:
         """Yield fields of pods and templates that were lost when a component wrote the object."""
         obj, before = write.load_object(), write.load_previous()
-        part, old = scheduling_fields.pod_spec(obj), scheduling_fields.pod_spec(before) if before is not None else None
+        part, old = find_pod_spec(obj), find_pod_spec(before) if before is not None else None
         if part is None or old is None:
             return
         component = step.worker.partition("/")[0]
@@ -129,10 +131,11 @@ class _Observer:
         self, step: TraceStep, write: TraceWrite, obj: ReadOnlyObject, text: str, path: str
     ) -> Observation:
         workload = self.intent.workload_of(obj)
-        name, uid = workload.name if workload is not None else "", obj["metadata"].get("uid", "")
-        component = step.worker.partition("/")[0]
+        name = workload.name if workload is not None else f"{obj['kind'].lower()}/{obj['metadata']['name']}"
+        uid, component = obj["metadata"].get("uid", ""), step.worker.partition("/")[0]
+        kind, version = obj["kind"], obj["apiVersion"]
         return Observation(
-            ObservationKind.LOST, write.name, name, component, step.at, text, True, uid, path, obj["kind"]
+            ObservationKind.LOST, write.name, name, component, step.at, text, True, uid, path, kind, version
         )
 
     def _observe_pod(self, step: TraceStep, write: TraceWrite) -> Iterator[Observation]:

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from mockkube.api.catalogue import POD_SPEC_PATHS
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.cluster.execution.step_trace import TraceWrite
 from mockkube.explore.observation.operator_requests import OperatorRequests
@@ -18,11 +17,12 @@ from mockkube.explore.observation.templates import (
     make_template,
     restore_missing,
 )
+from mockkube.explore.observation.unstored_fields import find_unstored_paths
+from mockkube.explore.observation.workload_kinds import find_pod_spec, find_pod_spec_path, is_custom, is_workload
 from mockkube.explore.plans.plan import RolloutPlan
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching import taints
 from mockkube.matching.node_affinity import compile_required_node_affinity
-from mockkube.proposals import scheduling_fields
 
 _REPELLING: Final = ("NoSchedule", "NoExecute")
 _EVICTING: Final = ("NoExecute",)
@@ -30,7 +30,6 @@ _DAEMON_TOLERATIONS: Final = tuple(
     {"key": f"node.kubernetes.io/{key}", "operator": "Exists"}
     for key in ("not-ready", "unreachable", "disk-pressure", "memory-pressure", "pid-pressure", "unschedulable")
 )
-_WORKLOADS: Final = frozenset(POD_SPEC_PATHS) - {"PodTemplate"}
 _REQUIRED: Final = "requiredDuringSchedulingIgnoredDuringExecution"
 _NO_STRATEGY: Final[ReadOnlyObject] = {}
 
@@ -114,7 +113,7 @@ class OperatorIntent:
     def record_write(self, write: TraceWrite, *, by_operator: bool) -> list[str]:
         """Record a write; return the requested paths that the API server did not store."""
         obj = write.load_object()
-        if obj.get("kind") not in _WORKLOADS:
+        if not is_workload(obj):
             return []
         metadata = obj["metadata"]
         uid, owner = metadata.get("uid", ""), _controller_uid(obj)
@@ -131,11 +130,18 @@ class OperatorIntent:
             return self._record_creation(write, obj, orphan)
         return self._record_edit(write, obj, by_operator=by_operator)
 
+    def find_unstored_fields(self, write: TraceWrite) -> list[str]:
+        """Return the paths outside of the pod spec that an operator requested and the API server did not store."""
+        request = self._requests.find(write.event.entry.revision)
+        return (
+            [] if request is None else find_unstored_paths(request, write.load_object(), self.reference.server_view())
+        )
+
     def _record_creation(self, write: TraceWrite, obj: ReadOnlyObject, owner: str) -> list[str]:
         request = self._requests.find(write.event.entry.revision)
         # An orphan keeps the template of its former owner: the operator wrote no spec for it.
         if owner and (former := self._root_workload(owner)) is not None:
-            part = scheduling_fields.pod_spec(obj)
+            part = find_pod_spec(obj)
             assert part is not None, "only objects with pods are looked at"
             template = self._find_template(former, obj) if obj["kind"] == "Pod" else former.templates[-1]
             spec = restore_missing(part.value, template.spec)
@@ -379,7 +385,7 @@ def _replaces_pods(stored: ReadOnlyObject) -> bool:
             # With a partition some pods keep the former template as long as the operator likes.
             partition = (strategy.get("rollingUpdate") or {}).get("partition")
             return bool(strategy.get("type") != "OnDelete" and not partition)
-    return False
+    return is_custom(stored)  # its operator replaces them
 
 
 def _find_stored(workload: Workload, stored: StoredObjects) -> ReadOnlyObject | None:
@@ -396,7 +402,7 @@ def _controller_uid(obj: ReadOnlyObject) -> str:
 
 
 def _find_lost_paths(spec: ReadOnlyObject, obj: ReadOnlyObject) -> list[str]:
-    part = scheduling_fields.pod_spec(obj)
+    part = find_pod_spec(obj)
     assert part is not None, "only objects with pods are looked at"
     lost = [f"{part.at}.tolerations: {_format_toleration(one)}" for one in find_lost_tolerations(spec, part.value)]
     return [*lost, *find_lost_fields(spec, part.value, part.at)]
@@ -414,7 +420,9 @@ def _without_required_affinity(spec: ReadOnlyObject) -> ReadOnlyObject:
 
 def _with_spec(manifest: ReadOnlyObject, spec: ReadOnlyObject) -> ReadOnlyObject:
     """Return a manifest with another pod spec."""
-    *parents, last = POD_SPEC_PATHS[manifest["kind"]]
+    path = find_pod_spec_path(manifest)
+    assert path is not None, "only objects with pods are looked at"
+    *parents, last = path
     changed = dict(manifest)
     below = changed
     for step in parents:
@@ -425,5 +433,5 @@ def _with_spec(manifest: ReadOnlyObject, spec: ReadOnlyObject) -> ReadOnlyObject
 
 
 def _make_workload(manifest: ReadOnlyObject) -> Workload | None:
-    part = scheduling_fields.pod_spec(manifest) if manifest.get("kind") in _WORKLOADS else None
+    part = find_pod_spec(manifest) if is_workload(manifest) else None
     return None if part is None else Workload(manifest, (make_template(manifest, part.value),))

@@ -16,6 +16,8 @@ from mockkube.matching.cel.tolerations import ExpressionCache
 from mockkube.matching.node_selectors import LabelOperator
 from mockkube.matching.taints import TaintRules
 from mockkube.proposals.component_extensions import make_selector_operators, make_taint_rules
+from mockkube.proposals.component_view import ComponentView
+from mockkube.runtime.virtual_time import EPOCH
 
 # Returns the present version and gates of a component.
 SettingsLookup = Callable[[str], ComponentSettings]
@@ -74,6 +76,10 @@ class ReferenceCluster:
         """Return the capabilities of the scheduler."""
         return self.capabilities(SCHEDULER)
 
+    def server_view(self) -> ComponentView:
+        """Return how the API server reads and stores objects."""
+        return _server_view(self.capabilities(API_SERVER))
+
     def admission_rules(self, node: str) -> AdmissionRules:
         """Return the admission rules of a node's kubelet."""
         return _admission_rules(self.capabilities(f"{KUBELET}.{node}"))
@@ -98,6 +104,11 @@ def _is_valid(settings: ComponentSettings) -> bool:
 @lru_cache(maxsize=32)
 def _taint_rules(caps: Capabilities) -> TaintRules:
     return make_taint_rules(caps, ExpressionCache().compile_expression)
+
+
+@lru_cache(maxsize=32)
+def _server_view(caps: Capabilities) -> ComponentView:
+    return ComponentView(caps, EPOCH)
 
 
 @lru_cache(maxsize=32)

@@ -24,6 +24,11 @@ _BOOKKEEPING: Final = frozenset(
     {"uid", "resourceVersion", "managedFields", "generation", "observedGeneration", "generateName", "selfLink"}
 )
 _RUNTIME_FIELDS: Final = frozenset({"podIP", "podIPs", "containerID", "image", "imageID", "startedAt", "finishedAt"})
+# Status by which controllers decide: a job ends after so many failed pods, a rollout ends with its revision.
+_DECIDING_STATUS: Final[Mapping[str, Sequence[str]]] = {
+    "Job": ("conditions", "failed", "succeeded", "completedIndexes", "failedIndexes", "uncountedTerminatedPods"),
+    "StatefulSet": ("currentRevision", "updateRevision"),
+}
 _TOKENS: Final = "kube-api-access-"
 _GENERATED_NAME: Final = re.compile(r"[a-z0-9.-]+-[a-z0-9]{5}\b")
 _TIMESTAMP: Final = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$")
@@ -103,7 +108,11 @@ def _normalize(obj: ReadOnlyObject, prefixes: Mapping[str, str], marks: Mapping[
 def _without_reports(obj: ReadOnlyObject) -> ReadOnlyObject:
     """Return an object without reported status that nothing depends on: counts of workloads, images on nodes."""
     if obj["apiVersion"].startswith(("apps/", "batch/")):
-        return {name: part for name, part in obj.items() if name != "status"}
+        status = obj.get("status") or {}
+        return {
+            **obj,
+            "status": {name: status[name] for name in _DECIDING_STATUS.get(obj["kind"], ()) if name in status},
+        }
     if obj["kind"] == "Node":
         return {**obj, "status": {name: part for name, part in obj.get("status", {}).items() if name != "images"}}
     return obj

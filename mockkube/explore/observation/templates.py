@@ -4,14 +4,13 @@ from collections.abc import Iterator, Mapping
 from dataclasses import field
 from typing import Any, Final
 
-from mockkube.api.catalogue import POD_SPEC_PATHS
 from mockkube.api.errors import ApiError
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.patching import json_patch
 from mockkube.api.patching.patch_type import PatchType
 from mockkube.explore.observation.operator_requests import OperatorRequest
+from mockkube.explore.observation.workload_kinds import find_pod_spec, find_pod_spec_path
 from mockkube.lazy_dataclasses import dataclass
-from mockkube.proposals import scheduling_fields
 
 # Values that the API does not store, so that a manifest with them says nothing.
 _NOT_STORED: Final[tuple[Any, ...]] = (None, "", 0, False, [], {})
@@ -47,7 +46,7 @@ def make_template(manifest: ReadOnlyObject, spec: ReadOnlyObject) -> PodTemplate
 
 def _pod_metadata(manifest: ReadOnlyObject) -> ReadOnlyObject:
     found: Any = manifest
-    for step in POD_SPEC_PATHS[manifest["kind"]][:-1]:
+    for step in (find_pod_spec_path(manifest) or ())[:-1]:
         found = found.get(step) or {}
     metadata: ReadOnlyObject = found.get("metadata") or {}
     return metadata
@@ -138,22 +137,22 @@ def compute_intended_spec(
 
     `obj` is what was stored, `before` the manifest that was wanted until then.
     """
-    stored = _get_pod_spec(obj)
+    stored, kind = _get_pod_spec(obj), {"apiVersion": obj["apiVersion"], "kind": obj["kind"]}
     if request is not None and request.patch_type is None and not request.subresource:
-        return _restore_spec(stored, _get_pod_spec({**request.body, "kind": obj["kind"]}))
+        return _restore_spec(stored, _get_pod_spec({**request.body, **kind}))
     if before is None:
         return stored
     desired = _get_pod_spec(before)
     if request is None or request.subresource:
         return _merge_spec(desired, stored, {})
     if isinstance(request.body, Mapping):
-        written = _get_pod_spec({**request.body, "kind": obj["kind"]})
+        written = _get_pod_spec({**request.body, **kind})
         return _restore_spec(_merge_spec(desired, stored, written), written)
     return _restore_spec(stored, _apply_json_patch(before, request)) if request.patch_type is PatchType.JSON else stored
 
 
 def _get_pod_spec(manifest: ReadOnlyObject) -> Object:
-    part = scheduling_fields.pod_spec(manifest)
+    part = find_pod_spec(manifest)
     return dict(part.value) if part is not None and isinstance(part.value, Mapping) else {}
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 
-from mockkube.api.catalogue import POD_SPEC_PATHS
 from mockkube.cluster.execution.step_trace import OPERATOR, TraceStep
 from mockkube.explore.observation.stored_objects import PODS
+from mockkube.explore.observation.workload_kinds import find_pod_spec
 
 
 def count_wasted_pods(steps: Iterable[TraceStep]) -> int:
@@ -18,7 +18,7 @@ def count_wasted_pods(steps: Iterable[TraceStep]) -> int:
             if write.resource != PODS:
                 if by_operator and write.verb == "update":
                     obj = write.load_object()
-                    if obj.get("kind") in POD_SPEC_PATHS:
+                    if find_pod_spec(obj) is not None:
                         # An edited pod template replaces each pod once: these ends are the rollout that the operator
                         # asked for.
                         replaced += int((obj.get("spec") or {}).get("replicas", 1))

@@ -156,8 +156,12 @@ class _PlanReader:
         over: dict[str, bool | None] = dict.fromkeys(entry.from_.gates)  # the gates of before are reset
         after = ComponentSetting(entry.version or None, {**over, **entry.gates})
         change = PlannedChange(name, before, after)
-        for setting in (before, after):
-            self._validate_settings(name, setting, version, trains, at)
+        earlier, later = (self._read_settings(name, setting, version, trains, at) for setting in (before, after))
+        if earlier.capabilities() == later.capabilities():
+            raise at.error(
+                f"nothing changes: {name} {earlier.version} is as {after} without a change; "
+                "give `from` with the version or the gates that it has before"
+            )
         return change
 
     def _settings_before(self, entry: ChangeEntry, version: Version) -> ComponentSetting:
@@ -166,21 +170,23 @@ class _PlanReader:
             entry.from_.version or (str(version) if entry.version else None), {**gates, **entry.from_.gates}
         )
 
-    def _validate_settings(
+    def _read_settings(
         self,
         name: str,
         setting: ComponentSetting,
         version: Version,
         trains: tuple[ReleaseTrain, ...],
         at: SourceLocation,
-    ) -> None:
-        """Reject gates and versions that the component's binary would reject."""
+    ) -> ComponentSettings:
+        """Return the settings of a component; reject gates and versions that its binary would reject."""
         workload = self._read_version(setting.version, "change", name) if setting.version else version
         gates = {gate: on for gate, on in setting.gates.items() if on is not None}
+        settings = ComponentSettings(name, workload, gates, trains)
         try:
-            ComponentSettings(name, workload, gates, trains).validate()
+            settings.validate()
         except FlagError as error:
             raise at.error(f"{name} {workload} does not start with {setting}: {error}") from None
+        return settings
 
     def _read_object(self, obj: Any, *way: str | int) -> Any:
         at = self._locate(*way)

@@ -26,6 +26,11 @@ COUNTING_RULES: Final = (
     "a hot loop, the number of pods depends on when the loop was stopped. Such a move counts as one loop, and each "
     "affected workload counts *once* for `evicted`, `rejected` and `removed`; `stuck` and `refused` are not counted."
 )
+# Added to a lost field that users could have kept by waiting.
+WRITTEN_TOO_EARLY: Final = (
+    "Users wrote it before kube-apiserver had changed, as before the rollout. Do they wait? "
+    "Then give the plan `workloadAfter: kube-apiserver`."
+)
 # Description of an invariant that only the plan has.
 OWN_INVARIANT: Final = "Defined in the plan (see `invariants`)."
 SAFE_MEANING: Final = (
@@ -37,6 +42,11 @@ SAFE_MEANING: Final = (
 def list_weights() -> Sequence[tuple[str, str, str]]:
     """Return each kind of harm with its weight and its meaning."""
     return [(name, str(weight), HARM_MEANINGS[name]) for name, weight in WEIGHTS.items()]
+
+
+def format_harm_name(name: str) -> str:
+    """Return the name of a kind of harm: the key is `loops`, but alone the word would not say which loops."""
+    return "hot loops" if name == "loops" else name
 
 
 def format_harm(harm: Harm) -> str:

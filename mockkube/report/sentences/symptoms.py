@@ -116,7 +116,11 @@ def _workload_symptoms(replayed: ReplayedMove) -> Iterator[Symptom]:
         )
         often = f"{replayed.record.result.harm.missing} missing at the end of the move"
         yield Symptom(
-            "status of the workloads", what, "at the end of the move", often, "kubectl get deploy,rs,ds,pods -A"
+            "status of the workloads",
+            what,
+            "at the end of the move",
+            often,
+            "kubectl get deploy,rs,sts,ds,jobs,pods -A",
         )
 
 

@@ -16,6 +16,7 @@ from mockkube.scenario.steps.advance import AdvanceStep, SleepStep
 from mockkube.scenario.steps.apply import ApplyStep
 from mockkube.scenario.steps.component import ComponentStep
 from mockkube.scenario.steps.create import CreateStep
+from mockkube.scenario.steps.custom_controller import CustomControllerStep
 from mockkube.scenario.steps.delete import DeleteStep
 from mockkube.scenario.steps.fault import FaultStep
 from mockkube.scenario.steps.patch import PatchStep
@@ -39,6 +40,7 @@ STEPS: Final[tuple[type[ScenarioStep], ...]] = (
     TaintStep,
     ComponentStep,
     RestartStep,
+    CustomControllerStep,
     FaultStep,
     SnapshotStep,
     RestoreStep,

@@ -137,7 +137,7 @@ async def test_a_proof_does_not_hold_where_nothing_was_lost() -> None:
     journey = await replay_path(plan, (ChangeMove(Direction.UP, "kube-apiserver"),))
     shown = {one.invariant: make_checks(plan, one, journey) for one in journey.records[-1].result.breaks}
     assert all(each.at_end for each in shown.values())
-    kept = parse(LOSING.replace('version: "1.34"', "gates: {TaintTolerationCEL: true}"))
+    kept = parse(LOSING.replace('version: "1.34"', 'version: "1.37"\n      gates: {TaintTolerationCEL: true}'))
     other = await replay_path(kept, (ChangeMove(Direction.UP, "kube-apiserver"),))
     assert invariants.FIELDS_KEPT not in {one.invariant for one in other.records[-1].result.breaks}
 

@@ -52,6 +52,12 @@ def test_gates_go_back_to_what_the_version_has() -> None:
         pytest.param(
             "  workload:", "  runtimeConfig: {foo/v1: true}\n  workload:", "yaml:8: spec.runtimeConfig", id="no API"
         ),
+        pytest.param(
+            "kube-apiserver: {gates: {TaintTolerationComparisonOperators: true}}",
+            "kube-apiserver: {gates: {SidecarContainers: true}}",
+            "nothing changes: kube-apiserver 1.36 is as SidecarContainers=true without a change",
+            id="a gate that is on",
+        ),
         pytest.param("kube-apiserver: {", "kube-apiservr: {", "unknown component: choose one of", id="a component"),
     ],
 )
