@@ -17,16 +17,16 @@ STANDSTILLS_MAX: Final = 1000
 class VirtualClock:
     """Clock that its owner moves; sleepers wake in the order of their moments."""
 
-    __slots__ = ("_elapsed", "_sleepers", "_start")
+    __slots__ = ("_elapsed", "_now", "_sleepers", "_start")
 
     def __init__(self, start: datetime = EPOCH) -> None:
-        self._start = start
+        self._start = self._now = start
         self._elapsed = 0.0
         self._sleepers: Waiters[float] = Waiters()
 
     def now(self) -> datetime:
         """Return the current time, aware and in UTC."""
-        return self._start + timedelta(seconds=self._elapsed)
+        return self._now
 
     def monotonic(self) -> float:
         """Return the virtual seconds since the clock was created."""
@@ -45,7 +45,9 @@ class VirtualClock:
 
     def move_to(self, moment: float) -> None:
         """Set the clock to a moment, never back, and wake the sleepers that are due."""
-        self._elapsed = max(self._elapsed, moment)
+        if moment > self._elapsed:
+            self._elapsed = moment
+            self._now = self._start + timedelta(seconds=moment)
         self._sleepers.release(self._elapsed)
 
 

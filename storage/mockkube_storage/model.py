@@ -5,7 +5,7 @@ All of it is immutable and shared between readers.
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Final, NamedTuple
 
 # Revision of an empty store, as in etcd; the first write has the next one. Arguments use 0 for "the current one".
 REVISION_FIRST: Final = 1
@@ -18,8 +18,8 @@ class EventType(StrEnum):
     DELETE = "DELETE"
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+# Entries and events are made for every write; a named tuple takes a third of the time of a frozen dataclass.
+class Entry(NamedTuple):
     """Value of a key at one revision.
 
     `create_revision` is that of the write that created the key; a key that is deleted and created again has a new one.
@@ -31,8 +31,7 @@ class Entry:
     revision: int
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(NamedTuple):
     """One committed write.
 
     `entry` is the state after a PUT, and the last state of a deleted key, under the revision of the

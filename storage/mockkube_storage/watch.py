@@ -51,15 +51,16 @@ class WatchHub:
     def publish(self, events: Sequence[Event]) -> None:
         """Publish one commit: events in revision order, all newer than any before. Never waits."""
         assert events[0].revision > self.revision
+        size = count_value_bytes(events)
         self._recent += events
-        self._recent_bytes += count_value_bytes(events)
+        self._recent_bytes += size
         self.revision = events[-1].revision
         if self._recent_max is not None:
             self._trim(self._recent_max)
         commit = tuple(events)
         # A copy: a watcher that is too far behind detaches itself within `offer`.
         for watcher in tuple(self._watchers):
-            watcher.offer(commit)
+            watcher.offer(commit, size)
 
     def _trim(self, recent_max: int) -> None:
         """Drop the oldest events if there are more than twice as many as the bounds allow."""
@@ -149,7 +150,8 @@ class Watch:
         self._delivered_revision = after
         self._events_max = events_max
         self._backlog: tuple[Event, ...] = ()  # history; not held against the watcher's bound
-        self._queue: deque[tuple[Event, ...]] = deque()
+        # Commits with the size of their values.
+        self._queue: deque[tuple[tuple[Event, ...], int]] = deque()
         self._queued = 0
         self._queued_bytes = 0
         self._error: StoreError | None = None
@@ -208,19 +210,23 @@ class Watch:
     ) -> None:
         await self.aclose()
 
-    def offer(self, commit: tuple[Event, ...]) -> None:
-        """Queue the events of a commit that this watcher selects; end it if too many wait already."""
+    def offer(self, commit: tuple[Event, ...], size: int) -> None:  # hot: per commit, per watcher
+        """Queue the events of a commit that this watcher selects; end it if too many wait already.
+
+        `size` is that of the values of the whole commit.
+        """
         selected = self._select_events(commit)
         if not selected:
             return
-        size = count_value_bytes(selected)
+        if selected is not commit:
+            size = count_value_bytes(selected)
         # A single commit that exceeds the bound is still delivered: the watcher could never get past it otherwise.
         too_large = self._queued_bytes and self._queued_bytes + size > QUEUED_BYTES_MAX
         if too_large or self._queued + len(selected) > self._events_max:
             self._clear_queue()
             self.fail(Lagged(self._delivered_revision, self._events_max))
             return
-        self._queue.append(selected)
+        self._queue.append((selected, size))
         self._queued += len(selected)
         self._queued_bytes += size
         self._wake()
@@ -230,21 +236,21 @@ class Watch:
         self._error = reason
         self._detach()
 
-    def _select_events(self, commit: Sequence[Event]) -> tuple[Event, ...]:
+    def _select_events(self, commit: tuple[Event, ...]) -> tuple[Event, ...]:
         """Return the events of the prefix that are newer than what was delivered."""
         prefix, after = self.prefix, self._delivered_revision
         # A watch of all keys is the common one: an API server feeds all its caches from it.
         if not prefix and commit[0].revision > after:
-            return tuple(commit)
+            return commit
         return tuple([event for event in commit if event.entry.key.startswith(prefix) and event.revision > after])
 
     def _pop_commit(self) -> tuple[Event, ...]:
         if self._backlog:
             commit, self._backlog = self._backlog, ()
         else:
-            commit = self._queue.popleft()
+            commit, size = self._queue.popleft()
             self._queued -= len(commit)
-            self._queued_bytes -= count_value_bytes(commit)
+            self._queued_bytes -= size
         self._delivered_revision = commit[-1].revision
         return commit
 
@@ -260,7 +266,7 @@ class Watch:
             return
         if recent:
             # The backlog is not bounded: its events are in memory anyway, the watcher only refers to them.
-            self._backlog = self._select_events(recent)
+            self._backlog = self._select_events(tuple(recent))
         self._attached = True
         self._hub.attach(self)
 

@@ -44,9 +44,10 @@ def _escape_label(value: str) -> str:
 
 
 @dataclass(slots=True)
-class _Durations:
-    """Requests by bucket, and the sum of their seconds."""
+class _Series:
+    """Requests by code and by bucket, and the sum of their seconds."""
 
+    totals: dict[int, int] = field(default_factory=dict)
     counts: list[int] = field(default_factory=lambda: [0] * len(_BUCKET_LABELS))
     seconds: float = 0.0
 
@@ -55,27 +56,23 @@ class RequestMetrics:
     """Counters and histograms of requests."""
 
     def __init__(self) -> None:
-        self._totals: dict[tuple[RequestLabels, int], int] = {}
-        self._durations: dict[RequestLabels, _Durations] = {}
+        self._series: dict[RequestLabels, _Series] = {}
 
     def observe(self, labels: RequestLabels, code: int, seconds: float) -> None:  # hot: per request
         """Count a finished request."""
-        self._totals[labels, code] = self._totals.get((labels, code), 0) + 1
-        durations = self._durations.get(labels)
-        if durations is None:
-            durations = self._durations[labels] = _Durations()
-        durations.counts[bisect_left(_BUCKET_BOUNDS, seconds)] += 1
-        durations.seconds += seconds
+        series = self._series.get(labels)
+        if series is None:
+            series = self._series[labels] = _Series()
+        series.totals[code] = series.totals.get(code, 0) + 1
+        series.counts[bisect_left(_BUCKET_BOUNDS, seconds)] += 1
+        series.seconds += seconds
 
     def forget_resource(self, group: str, resource: str) -> None:
         """Drop the series of a resource that is no longer served: names of custom resources have no bound."""
         # differs: upstream keeps them until it is restarted
-        self._totals = {
-            key: count for key, count in self._totals.items() if (key[0].group, key[0].resource) != (group, resource)
-        }
-        self._durations = {
-            labels: durations
-            for labels, durations in self._durations.items()
+        self._series = {
+            labels: series
+            for labels, series in self._series.items()
             if (labels.group, labels.resource) != (group, resource)
         }
 
@@ -85,17 +82,20 @@ class RequestMetrics:
 
     def _lines(self) -> Iterator[str]:
         yield from _metric_header(_COUNTER, "counter")
-        for (labels, code), total in sorted(self._totals.items()):
+        totals = (
+            (labels, code, total) for labels, series in self._series.items() for code, total in series.totals.items()
+        )
+        for labels, code, total in sorted(totals):
             yield f'{_COUNTER}{{code="{code}",{labels}}} {total}'
         yield from _metric_header(_HISTOGRAM, "histogram")
-        for labels, durations in sorted(self._durations.items(), key=lambda item: item[0]):
+        for labels, series in sorted(self._series.items(), key=lambda item: item[0]):
             text, cumulative = str(labels), 0
-            for end, count in zip(_BUCKET_LABELS, durations.counts, strict=True):
+            for end, count in zip(_BUCKET_LABELS, series.counts, strict=True):
                 # Buckets of Prometheus are cumulative; counting one bucket a request is cheaper than all above its
                 # bound.
                 cumulative += count
                 yield f"{_HISTOGRAM}_bucket{{{text},{end}}} {cumulative}"
-            yield f"{_HISTOGRAM}_sum{{{text}}} {durations.seconds:.12g}"
+            yield f"{_HISTOGRAM}_sum{{{text}}} {series.seconds:.12g}"
             yield f"{_HISTOGRAM}_count{{{text}}} {cumulative}"
 
 

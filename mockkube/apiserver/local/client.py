@@ -6,6 +6,7 @@ Requests pass the same authorization, admission and registry functions; only par
 import logging
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
 
@@ -356,15 +357,15 @@ class _LocalRequest:
             span.attributes["http.status_code"] = code
             self.trace.__exit__(None, None, None)
         if code:
-            request_scope, resource = self.scope, self.resource
-            verb, scope = verb_label(self.verb), scope_label(self.verb, request_scope.namespace, request_scope.name)
-            labels = RequestLabels(
-                "", resource.group, resource.plural, scope, request_scope.subresource, verb, resource.version
-            )
+            scope, resource = self.scope, self.resource
+            labels = _make_labels(
+                resource.group, resource.version, resource.plural, scope.subresource, self.verb,
+                bool(scope.namespace), bool(scope.name),
+            )  # fmt: skip
             now = server.clock.monotonic()
             server.metrics.observe(labels, code, now - self.started)
             if code >= _ERROR_CODE_MIN:
-                self._log_error(now, verb, code)
+                self._log_error(now, labels.verb, code)
 
     def _log_error(self, now: float, verb: str, code: int) -> None:
         """Log a failed request as upstream does with `-v=3`, without the reason."""
@@ -377,6 +378,14 @@ class _LocalRequest:
         uri, agent = quote("/" + "/".join(filter(None, parts))), quote(scope.user_agent)
         text = f'"HTTP" verb="{verb}" URI={uri} userAgent={agent} resp={code}'
         self.server.log.write(now, LogLine(Level.INFO, text, _HTTP_VERBOSITY))
+
+
+@lru_cache(maxsize=1024)
+def _make_labels(
+    group: str, version: str, plural: str, subresource: str, verb: str, has_namespace: bool, has_name: bool
+) -> RequestLabels:  # hot: per request
+    scope = scope_label(verb, "x" * has_namespace, "x" * has_name)
+    return RequestLabels("", group, plural, scope, subresource, verb_label(verb), version)
 
 
 def _to_list_options(selection: Selection, after: str = "") -> ListOptions:

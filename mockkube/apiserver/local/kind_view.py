@@ -83,6 +83,10 @@ class KindView:
     def _decode_and_keep(self, cached: CachedObject) -> ReadOnlyObject:
         obj = self._decode_again(cached)
         self.keep(cached, obj)
+        if cached.size >= _SHARED_BYTES_MIN:
+            self._unshared.append(cached)
+            if len(self._unshared) > REPLACED_MAX:
+                self._share_values(self._unshared.popleft())
         return obj
 
     def keep(self, cached: CachedObject, obj: ReadOnlyObject) -> None:
@@ -91,10 +95,6 @@ class KindView:
             self._evict()
         self._decoded[cached] = obj
         self._bytes += cached.size
-        if cached.size >= _SHARED_BYTES_MIN:
-            self._unshared.append(cached)
-            if len(self._unshared) > REPLACED_MAX:
-                self._share_values(self._unshared.popleft())
 
     def _share_values(self, cached: CachedObject) -> None:
         """Share the values of an object that many others were decoded after, if it is still the current one."""
@@ -211,12 +211,12 @@ class LocalWatch:
             self._view.watches.pop(self, None)
 
     def _receive(self, change: CacheChange) -> None:  # hot: per change, per watcher
-        self._watch.add(change)
-        if not (events := self._watch.take_events()):
+        event = self._watch.select(change)
+        if event is None:
             return
-        size = sum([one.object.size for one in events])
+        size = event.object.size
         if not self._pending or has_room(len(self._pending), self._pending_bytes + size):
-            self._pending += events
+            self._pending.append(event)
             self._pending_bytes += size
         else:
             # The watcher is too far behind: it lists again, instead of slowing down the writer.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from enum import StrEnum
 from sys import intern
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from mockkube_storage.model import Entry, Event, EventType
 from mockkube_storage.store import Store
@@ -187,8 +187,8 @@ class CachedObject:
             return ObjectAttributes({}, {"metadata.name": self.name, "metadata.namespace": self.namespace})
 
 
-@dataclass(frozen=True, slots=True)
-class CacheChange:
+# Named tuples are made in a third of the time of frozen dataclasses: one of these for every write.
+class CacheChange(NamedTuple):
     """Change of a collection. In a deletion `object` is the last state, at the revision of the deletion."""
 
     type: ChangeType

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from mockkube_storage import errors as store_errors
 from mockkube_storage.model import Event, EventType
@@ -23,7 +23,6 @@ from mockkube.apiserver.registry.listing import build_filter, list_page, selecti
 from mockkube.apiserver.registry.options import ListOptions, parse_resource_version
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType, Collection
-from mockkube.lazy_dataclasses import dataclass
 
 # Changes kept for a client that does not read; beyond it the watch ends and the client must list again.
 PENDING_MAX: Final = 10_000
@@ -31,8 +30,7 @@ PENDING_MAX: Final = 10_000
 PENDING_BYTES_MAX: Final = 64 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
-class CacheWatchEvent:
+class CacheWatchEvent(NamedTuple):
     """Event for one client. A deletion carries the last state with the revision of the deletion."""
 
     type: ChangeType
@@ -88,11 +86,7 @@ class CacheWatcher:
 
     def add(self, change: CacheChange) -> None:  # hot: per change, per watcher
         """Add a change if it matches this watch."""
-        cached = change.object
-        # A watch may begin at a revision that another server has written, and that the cache has not reached yet.
-        if not cached.key.startswith(self._prefix) or change.revision <= self.start_revision:
-            return
-        event = self._to_event(change, cached)
+        event = self.select(change)
         if event is None:
             return
         size = event.object.size
@@ -106,6 +100,14 @@ class CacheWatcher:
             self._pending.append(event)
             self._pending_bytes += size
         self.wake()
+
+    def select(self, change: CacheChange) -> CacheWatchEvent | None:  # hot: per change, per watcher
+        """Return a change as the client sees it; None if it does not match this watch."""
+        cached = change.object
+        # A watch may begin at a revision that another server has written, and that the cache has not reached yet.
+        if not cached.key.startswith(self._prefix) or change.revision <= self.start_revision:
+            return None
+        return self._to_event(change, cached)
 
     def wake(self) -> None:
         """End the present `wait`, even without events."""
@@ -203,7 +205,7 @@ class ConvertingWatcher(CacheWatcher):
         cached_objects = [cached for one in changes for cached in (one.object, one.previous) if cached is not None]
         converted = dict(zip(cached_objects, await self.resource.convert_all_for_reading(cached_objects), strict=True))
         return first + self._to_events(
-            replace(one, object=converted[one.object], previous=one.previous and converted[one.previous])
+            one._replace(object=converted[one.object], previous=one.previous and converted[one.previous])
             for one in changes
         )
 

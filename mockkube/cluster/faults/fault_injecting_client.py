@@ -81,6 +81,12 @@ class FaultInjectingClient:
             # A fault may have ended that kept events.
             watch.signal.notify()
 
+    @property
+    def _is_transparent(self) -> bool:
+        """True if requests are neither observed nor injected with faults, so that they need no description."""
+        faults = self._faults
+        return not faults and faults.on_request is None and faults.before_request is None
+
     async def _inject_faults(
         self, verb: str, kind: str, key: Key, *, subresource: str = "", after: str = ""
     ) -> FaultInjection:
@@ -225,6 +231,8 @@ class FaultInjectingClient:
 
     async def create(self, kind: str, obj: Object, *, subresource: str = "", name: str = "") -> ReadOnlyObject:
         """Create an object, or post it to a subresource."""
+        if self._is_transparent:
+            return await self._client.create(kind, obj, subresource=subresource, name=name)
         if self._faults.before_request is not None:
             await self._faults.before_request(f"create {_name(kind, subresource)} {_describe_new(obj, name)}")
         key = Key(obj.get("metadata", {}).get("namespace", ""), name)
@@ -237,6 +245,8 @@ class FaultInjectingClient:
 
     async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
         """Replace an object."""
+        if self._is_transparent:
+            return await self._client.update(kind, obj, subresource=subresource)
         if self._faults.before_request is not None:
             await self._faults.before_request(f"update {_name(kind, subresource)} {key_of(obj)}")
         metadata = obj["metadata"]
@@ -252,6 +262,8 @@ class FaultInjectingClient:
         self, kind: str, key: Key, patch: object, *, patch_type: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:
         """Patch an object."""
+        if self._is_transparent:
+            return await self._client.patch(kind, key, patch, patch_type=patch_type, subresource=subresource)
         if self._faults.before_request is not None:
             await self._faults.before_request(f"patch {_name(kind, subresource)} {key}")
         with self._observe("patch", kind, key, subresource=subresource, body=patch):

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Final
 
 from mockkube.apiserver.registry.watch_cache import ChangeType
@@ -15,7 +14,7 @@ from mockkube.cluster.faults.faults import FaultRequest, Faults
 _FORMAT: Final[EventFormat[CacheWatchEvent]] = EventFormat(
     get_type=lambda event: WatchEventType(event.type.value),
     get_key=lambda event: Key(event.object.namespace, event.object.name),
-    with_type=lambda event, changed: replace(event, type=ChangeType(changed.value)),
+    with_type=lambda event, changed: event._replace(type=ChangeType(changed.value)),
 )
 
 

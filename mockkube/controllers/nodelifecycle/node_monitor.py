@@ -3,7 +3,7 @@
 upstream 1.36: pkg/controller/nodelifecycle/node_lifecycle_controller.go, monitorNodeHealth
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError, NotFound
@@ -73,12 +73,14 @@ class NodeHealthMonitor(Controller):
         nodes = self.nodes.list()
         await self._classify_nodes(nodes)
         ready: dict[str, list[bool]] = {}
-        for node in nodes:
-            steady = self._steady_nodes.get(node["metadata"]["name"])
-            if steady is not None and steady.node is node and self._is_alive(steady):
+        now, leases = self.clock.monotonic(), self.leases.objects
+        for name, node in self._known_nodes.items():
+            steady = self._steady_nodes.get(name)
+            if steady is not None and steady.node is node and self._is_alive(steady, leases, now):
                 ready.setdefault(steady.zone, []).append(True)
             else:
                 await self._monitor_node(node, ready)
+                now, leases = self.clock.monotonic(), self.leases.objects
         # Zones are judged after all nodes, since a zone's state depends on each of its nodes.
         if ready and self._health_map.handle_disruption(ready, self.clock.monotonic()):
             for node in nodes:
@@ -107,9 +109,9 @@ class NodeHealthMonitor(Controller):
     def _record_event(self, node: ReadOnlyObject, reason: str, message: str) -> None:
         self.events.record(_node_reference(node), "Normal", reason, f"Node {node['metadata']['name']} event: {message}")
 
-    def _is_alive(self, steady: _SteadyNode) -> bool:  # hot: per node and pass
+    def _is_alive(self, steady: _SteadyNode, leases: Mapping[Key, ReadOnlyObject], now: float) -> bool:
         """Observe the lease of a node; return whether its grace period is not over."""
-        now, lease = self.clock.monotonic(), self.leases.get(steady.lease_key)
+        lease = leases.get(steady.lease_key)  # hot: per node and pass
         if lease is not steady.lease:
             observe_lease(steady.health, lease, now)
             steady.lease = lease
