@@ -257,17 +257,22 @@ class _WorkloadRun:
     async def _judge_step(self, step: StepRecord) -> None:
         """Wait until the state equals that of the reference; end the run if it does not get there."""
         began = busy_since = self._clock.monotonic()
-        seconds_max = self._workload.step_seconds_max + self._workload.patience_seconds
+        patience = self._workload.patience_seconds
+        seconds_max, longest_delay = self._workload.step_seconds_max + patience, 0.0
         while True:
             now = self._clock.monotonic()
             if not self._recorder.has_started:
                 busy_since = now  # the time that a process takes to start is not counted
             if self._is_quiet():
-                state = self._get_state()
-                differences = self._compare(step.index, state)
-                if not differences or now >= self._get_deadline(now):
+                differences = self._compare(step.index, self._get_state())
+                delay = self._get_delay()
+                longest_delay = max(longest_delay, delay)
+                rested_until = max(self._recorder.last_activity_at, now + delay - patience / 2) + patience
+                if not differences or now >= min(rested_until, began + seconds_max + longest_delay):
                     break
-            elif now > min(busy_since + self._get_busy_seconds_max(step.index), began + seconds_max):
+                if delay > -patience / 2:
+                    busy_since = now  # the time until it tries again is not counted either
+            elif now > min(busy_since + self._get_busy_seconds_max(step.index), began + seconds_max + longest_delay):
                 if not self._recorder.has_started:
                     self._record.error = (
                         f"the controller sends no request within {now - began:.0f} s: it has to use KUBECONFIG"
@@ -306,12 +311,10 @@ class _WorkloadRun:
         usual = max(one.ended_at - one.began_at for one in self._reference.last.steps if one.index == step)
         return min(usual * _BUSY_FACTOR, self._workload.step_seconds_max) + self._workload.patience_seconds
 
-    def _get_deadline(self, now: float) -> float:
-        """Return until when the controller may rest in another state: later if an object is to be handled again."""
-        patience = self._workload.patience_seconds
-        delays = [_find_delay(obj, self._clock.now()) for obj in self._recorder.history.current.values()]
-        tried_again = [now + seconds + patience / 2 for seconds in delays if seconds > -patience / 2]
-        return max([self._recorder.last_activity_at + patience, *tried_again])
+    def _get_delay(self) -> float:
+        """Return in how many seconds an object is to be handled again, as it says itself."""
+        now = self._clock.now()
+        return max((_find_delay(obj, now) for obj in self._recorder.history.current.values()), default=float("-inf"))
 
     def _note_endless_writes(self) -> None:
         now = self._clock.monotonic()
