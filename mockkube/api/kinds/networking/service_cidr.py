@@ -10,18 +10,34 @@ from mockkube.api.kind import Kind
 from mockkube.api.printers.accessors import elements, name_of
 from mockkube.api.printers.ages import format_age
 from mockkube.api.printers.table import AGE_COLUMN, NAME_COLUMN, Cell, Printer, text_column
-from mockkube.api.strategy import StatusStrategy, StrategyContext
+from mockkube.api.strategy import StatusStrategy, Strategy, StrategyContext
 from mockkube.api.validation.addresses import parse_cidr, validate_cidr
 from mockkube.api.validation.status_metadata import reset_metadata_for_status
 
 _CIDRS_PATH = "spec.cidrs"
 _IMMUTABLE = "field is immutable"
+# Until 1.35, and with the gate off, users can set the status with the object.
+_WIPING: Final = "ServiceCIDRStatusFieldWiping"
 
 
 class ServiceCIDRStrategy(StatusStrategy):
     """Strategy of ServiceCIDR: one CIDR, or one for each IP family."""
 
     tracks_generation = False
+
+    def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
+        """Reset the status, if the gate says so."""
+        if context.caps.enabled(_WIPING):
+            super().prepare_for_create(obj, context)
+        else:
+            Strategy.prepare_for_create(self, obj, context)
+
+    def prepare_for_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
+        """Keep the stored status, if the gate says so, or the stored spec."""
+        if context.subresource == "status" or context.caps.enabled(_WIPING):
+            super().prepare_for_update(new, old, context)
+        else:
+            Strategy.prepare_for_update(self, new, old, context)
 
     def prepare_for_status_update(self, new: Object, old: ReadOnlyObject, context: StrategyContext) -> None:
         """Keep the stored spec and metadata."""

@@ -7,6 +7,7 @@ from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, requi
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.strategy import StrategyContext
 from mockkube.api.validation.formats import validate_label, validate_one_of, validate_qualified_name, validate_subdomain
+from mockkube.features.versions import Version
 
 CLAIMS_MAX: Final = 4
 TOPOLOGIES_MAX: Final = 1
@@ -19,7 +20,11 @@ _GATED_FIELDS: Final = (
     (TOPOLOGY_GATE, ("schedulingConstraints",)),
     (CLAIMS_GATE, ("resourceClaims",)),
     (PREEMPTION_GATE, ("disruptionMode", "priorityClassName", "priority")),
+    ("PodGroupPreemptionPolicy", ("preemptionPolicy",)),
+    ("CompositePodGroup", ("parentCompositePodGroupName",)),
 )
+# 1.37 has its fields whatever the gates.
+_PREEMPTION_GATE_UNTIL: Final = Version(1, 37)
 _CLAIM_FIELDS: Final = ("name", "resourceClaimName", "resourceClaimTemplateName")
 
 
@@ -29,7 +34,8 @@ def drop_disabled_pod_group_fields(
     """Drop fields of disabled gates; the last argument has values that replace dropped fields."""
     # upstream 1.36: pkg/registry/scheduling/podgroup/strategy.go
     for gate, fields in _GATED_FIELDS:
-        if context.caps.enabled(gate):
+        is_gone = gate == PREEMPTION_GATE and context.caps.version >= _PREEMPTION_GATE_UNTIL
+        if is_gone or context.caps.enabled(gate):
             continue
         for name in fields:
             if name in new and not _is_set(old.get(name)):

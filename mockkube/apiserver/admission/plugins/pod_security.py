@@ -11,6 +11,7 @@ from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.admission.plugins.pod_security_checks import Violation, checks_for, containers
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin
+from mockkube.features.capabilities import Capabilities
 from mockkube.lazy_dataclasses import dataclass
 
 # Pods checked when the labels of a namespace become stricter; there are no warnings for more.
@@ -38,11 +39,16 @@ class PodSecurityStandard:
     def __str__(self) -> str:
         return f"{self.level}:{'latest' if self.minor is None else f'v1.{self.minor}'}"
 
-    def find_violations(self, pod: ReadOnlyObject, newest: int) -> list[Violation]:
-        """Return the violations of a pod; `newest` is the latest version this server knows."""
+    def find_violations(self, pod: ReadOnlyObject, caps: Capabilities) -> list[Violation]:
+        """Return the violations of a pod, as a server with these capabilities sees them."""
         # A version newer than the server is treated as the latest.
+        newest = caps.version.minor
         minor = newest if self.minor is None else min(self.minor, newest)
-        judged = (judge(pod.get("metadata") or {}, pod["spec"]) for judge in checks_for(self.level, minor))
+        # upstream 1.34: the gate of 1.33 and 1.34 relaxes the standard of every version.
+        checks = checks_for(
+            self.level, minor, relaxes_user_namespaces=caps.enabled("UserNamespacesPodSecurityStandards")
+        )
+        judged = (judge(pod.get("metadata") or {}, pod["spec"]) for judge in checks)
         return [finding for finding in judged if finding is not None]
 
 
@@ -119,8 +125,8 @@ def _namespace_policy(request: AdmissionAttributes) -> NamespacePolicy:
     return NamespacePolicy.from_labels(cached.labels if cached is not None else {})
 
 
-def _latest_minor(request: AdmissionAttributes) -> int:
-    return request.resource.dependencies.capabilities.version.minor
+def _get_capabilities(request: AdmissionAttributes) -> Capabilities:
+    return request.resource.dependencies.capabilities
 
 
 def _validate_pod(request: AdmissionAttributes) -> None:
@@ -129,14 +135,14 @@ def _validate_pod(request: AdmissionAttributes) -> None:
         return
     if request.old is not None and not _is_significant_update(request.new["spec"], request.old["spec"]):
         return
-    findings = policy.enforce.find_violations(request.new, _latest_minor(request))
+    findings = policy.enforce.find_violations(request.new, _get_capabilities(request))
     if findings:
         raise new_forbidden(request, f'violates PodSecurity "{policy.enforce}": {_format_violations(findings)}')
     _warn(request, policy.warn, request.new)
 
 
 def _warn(request: AdmissionAttributes, standard: PodSecurityStandard, pod: ReadOnlyObject) -> None:
-    findings = standard.find_violations(pod, _latest_minor(request))
+    findings = standard.find_violations(pod, _get_capabilities(request))
     if findings:
         request.scope.warn([f'would violate PodSecurity "{standard}": {_format_violations(findings)}'])
 
@@ -186,7 +192,7 @@ def _warnings_about_pods(request: AdmissionAttributes, namespace: str, standard:
     loaded = _order_by_controller(cached.load() for cached in pods.collection.range(pods.prefix(namespace)))
     failing: dict[str, list[str]] = {}
     for pod in loaded[:PODS_CHECKED_MAX]:
-        findings = standard.find_violations(pod, _latest_minor(request))
+        findings = standard.find_violations(pod, _get_capabilities(request))
         if findings:
             failing.setdefault(", ".join(one.reason for one in findings), []).append(pod["metadata"]["name"])
     warnings = []

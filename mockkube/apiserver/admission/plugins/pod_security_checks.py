@@ -337,19 +337,28 @@ RESTRICTED: Final = (
     PodSecurityCheck("runAsUser", ((23, _check_run_as_user), (35, _skip_user_namespaces(_check_run_as_user)))),
     PodSecurityCheck("seccompProfile_restricted", _SECCOMP_PROFILES, replaces="seccompProfile_baseline"),
 )
+_RELAXED_IN_USER_NAMESPACES: Final = ("procMount", "runAsNonRoot", "runAsUser")
 
 
 @lru_cache(CHECK_LISTS_MAX)
-def checks_for(level: str, minor: int) -> tuple[CheckFunction, ...]:
-    """Return the checks of a level at a version of the standard, in the order in which violations are listed."""
+def checks_for(level: str, minor: int, *, relaxes_user_namespaces: bool = False) -> tuple[CheckFunction, ...]:
+    """Return the checks of a level at a version of the standard, in the order in which violations are listed.
+
+    `relaxes_user_namespaces`: those that need not hold in a user namespace are left out there at every version.
+    """
+
+    def find_function(check: PodSecurityCheck) -> CheckFunction | None:
+        function = check.function_for(minor)
+        if function is None or not relaxes_user_namespaces or check.name not in _RELAXED_IN_USER_NAMESPACES:
+            return function
+        return _skip_user_namespaces(function)
+
     strict = (
-        {check: context for check in RESTRICTED if (context := check.function_for(minor))}
-        if level == "restricted"
-        else {}
+        {check: function for check in RESTRICTED if (function := find_function(check))} if level == "restricted" else {}
     )
     replaced = {check.replaces for check in strict}
-    loose = [check.function_for(minor) for check in BASELINE if level != "privileged" and check.name not in replaced]
-    return tuple(context for context in (*loose, *strict.values()) if context is not None)
+    loose = [find_function(check) for check in BASELINE if level != "privileged" and check.name not in replaced]
+    return tuple(function for function in (*loose, *strict.values()) if function is not None)
 
 
 def join_quoted(items: Sequence[str]) -> str:

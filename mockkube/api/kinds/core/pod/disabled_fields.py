@@ -16,6 +16,7 @@ from mockkube.features.capabilities import Capabilities
 
 _PROBES: Final = ("livenessProbe", "readinessProbe", "startupProbe")
 _HANDLERS: Final = ("preStop", "postStart")
+_FILE_VOLUMES: Final = ("secret", "configMap", "downwardAPI", "projected")
 # Yields the parts of a pod spec that may have a gated field.
 SpecItems = Callable[[ReadOnlyObject], Iterator[Any]]
 
@@ -81,6 +82,16 @@ def _grpc_probes(spec: ReadOnlyObject) -> Iterator[Any]:
     yield from _probe_actions(spec, "grpc")
 
 
+def _files(spec: ReadOnlyObject) -> Iterator[Any]:
+    """Yield volumes of files, their sources, and their items."""
+    for volume in spec.get("volumes", ()):
+        for body in (volume[name] for name in _FILE_VOLUMES if name in volume):
+            sources = [part for source in body.get("sources") or () for part in source.values()]
+            for holder in (body, *sources):
+                yield holder
+                yield from holder.get("items") or ()
+
+
 # Gate, where to look, and the gated fields. Any of these fields in the stored pod keeps all of them: a running pod must
 # stay writable after its gate has been turned off.
 _GATED_FIELDS: Final[tuple[tuple[str, SpecItems, tuple[str, ...]], ...]] = (
@@ -99,6 +110,7 @@ _GATED_FIELDS: Final[tuple[tuple[str, SpecItems, tuple[str, ...]], ...]] = (
     ("HostnameOverride", _spec, ("hostnameOverride",)),
     ("EnvFiles", _value_sources, ("fileKeyRef",)),
     ("SELinuxChangePolicy", _security_context, ("seLinuxChangePolicy",)),
+    ("AtomicWriteVolumeUserFields", _files, ("defaultUser", "user")),
     ("EmptyDirVolumeMode", _empty_dirs, ("mode",)),
     ("VolumeBindMountOptions", _mounts, ("bindMountOptions",)),
     ("H2CContainerProbe", _http_gets, ("protocol",)),

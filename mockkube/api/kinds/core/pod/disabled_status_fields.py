@@ -63,6 +63,7 @@ _GATED_BY_STATUS: Final[tuple[tuple[str, StatusItems, tuple[str, ...]], ...]] = 
     ("ResourceHealthStatusMessage", _resource_healths, ("message",)),
     ("PodObservedGenerationTracking", _with_observed_generation, ("observedGeneration",)),
     ("ImageVolumeWithDigest", _mounts, ("volumeStatus",)),
+    ("CSIVolumeHealth", _status, ("volumeHealth",)),
     ("DRANodeAllocatableResources", _status, ("nodeAllocatableResourceClaimStatuses",)),
 )
 # A field stays if the stored spec asks for the feature: the kubelet may not have reported on it yet.

@@ -39,3 +39,12 @@ def test_ranges_are_judged(judge, obj, complaints):
 )
 def test_a_second_family_may_come_later(judge, new, refused):
     assert bool(STRATEGY.validate_update(new, ranges("10.0.0.0/16"), judge())) is refused
+
+
+def test_the_status_can_be_set_with_the_object_unless_its_gate_is_on(judge):
+    status = {"conditions": [{"type": "Ours"}]}
+    for gates, kept in (((), status), (("ServiceCIDRStatusFieldWiping",), {})):
+        created, updated = ({**ranges("10.0.0.0/16"), "status": dict(status)} for _ in range(2))
+        STRATEGY.prepare_for_create(created, judge(*gates))
+        STRATEGY.prepare_for_update(updated, ranges("10.0.0.0/16"), judge(*gates))
+        assert (created["status"], updated["status"]) == (kept, kept)

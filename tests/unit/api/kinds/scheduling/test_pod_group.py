@@ -1,6 +1,11 @@
+from datetime import UTC, datetime
+
 import pytest
 
 from mockkube.api.kinds.scheduling.pod_group import PodGroupStrategy
+from mockkube.api.strategy import StrategyContext
+from mockkube.features.capabilities import Capabilities
+from mockkube.features.versions import Version
 
 STRATEGY = PodGroupStrategy()
 GATES = ("TopologyAwareWorkloadScheduling", "DRAWorkloadResourceClaims", "WorkloadAwarePreemption")
@@ -109,3 +114,10 @@ def test_claims_have_no_status_when_they_are_switched_off(judge):
     new["status"] = {"resourceClaimStatuses": [{"name": "a"}]}
     STRATEGY.prepare_for_update(new, old, judge(subresource="status"))
     assert new["status"] == {}
+
+
+def test_priorities_of_groups_have_no_gate_since_1_37():
+    caps = Capabilities(Version(1, 37), frozenset({"GenericWorkload"}))
+    obj = group(priority=1, disruptionMode={"single": {}}, preemptionPolicy="Never", parentCompositePodGroupName="p")
+    STRATEGY.prepare_for_create(obj, StrategyContext(caps, datetime(2026, 1, 1, tzinfo=UTC)))
+    assert obj["spec"].keys() == {"podGroupTemplateRef", "schedulingPolicy", "priority", "disruptionMode"}

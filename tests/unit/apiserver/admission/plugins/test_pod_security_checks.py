@@ -158,3 +158,19 @@ def test_the_oldest_versions_looked_at_annotations():
 
 def test_privileged_forbids_nothing():
     assert checks_for("privileged", 36) == ()
+
+
+def test_a_gate_relaxes_every_version_for_user_namespaces():
+    spec = {
+        "hostUsers": False,
+        "containers": [{"name": "c", "securityContext": {"runAsUser": 0, "procMount": "Unmasked"}}],
+    }
+
+    def list_reasons(level, *, relaxed):
+        checks = checks_for(level, 30, relaxes_user_namespaces=relaxed)
+        return {found.reason for check in checks if (found := check({}, spec)) is not None}
+
+    root = {"runAsNonRoot != true", "runAsUser=0"}
+    assert list_reasons("restricted", relaxed=False) - list_reasons("restricted", relaxed=True) >= root
+    assert list_reasons("baseline", relaxed=False) == {"procMount"}
+    assert list_reasons("baseline", relaxed=True) == set()

@@ -33,6 +33,22 @@ OFF = Capabilities(Version(1, 33))
             id="mode of empty directories",
         ),
         pytest.param(
+            "AtomicWriteVolumeUserFields",
+            {
+                "volumes": [
+                    {"secret": {"defaultUser": 1, "items": [{"key": "a", "user": 2}]}},
+                    {"projected": {"sources": [{"serviceAccountToken": {"user": 3}}, {"configMap": {"items": [{}]}}]}},
+                ]
+            },
+            {
+                "volumes": [
+                    {"secret": {"items": [{"key": "a"}]}},
+                    {"projected": {"sources": [{"serviceAccountToken": {}}, {"configMap": {"items": [{}]}}]}},
+                ]
+            },
+            id="users of files",
+        ),
+        pytest.param(
             "VolumeBindMountOptions",
             {"containers": [{"volumeMounts": [{"bindMountOptions": ["noexec"]}]}]},
             {"containers": [{"volumeMounts": [{}]}]},
@@ -134,6 +150,7 @@ def test_a_sidecar_is_one_since_its_gate_was_locked():
     ("gate", "status", "rest"),
     [
         pytest.param("InPlacePodLevelResourcesVerticalScaling", {"resources": {}}, {}, id="resources of the pod"),
+        pytest.param("CSIVolumeHealth", {"volumeHealth": [{"name": "v"}]}, {}, id="health of volumes"),
         pytest.param("DRAExtendedResource", {"extendedResourceClaimStatus": {}}, {}, id="extended claim"),
         pytest.param(
             "ResourceHealthStatusMessage",
