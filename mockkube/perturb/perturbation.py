@@ -9,6 +9,7 @@ from mockkube.perturb.normalization import ObjectId
 
 # Between the identifiers of perturbations of one run.
 SEPARATOR: Final = "+"
+_ORDINALS: Final[Mapping[int, str]] = {1: "first", 2: "second", 3: "third"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +42,10 @@ class WriteMatch:
         return match | {key: value for key in ("namespace", "name") if (value := getattr(self, key))}
 
     def __str__(self) -> str:
-        place = "/".join(filter(None, (self.namespace, self.name)))
-        return f"{self.verb} {self.resource}{f' {place}' if place else ''}"
+        ordinal = _ORDINALS.get(self.number) or f"{self.number}th"
+        place = f" {'/'.join(filter(None, (self.namespace, self.name)))}" if self.name else ""
+        where = f" in {self.namespace}" if self.namespace and not self.name else ""
+        return f"{ordinal} {self.verb} of {self.resource}{place}{where}"
 
 
 @dataclass(frozen=True, slots=True)

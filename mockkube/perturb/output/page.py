@@ -75,7 +75,7 @@ def _links(views: Sequence[_FindingView]) -> Iterator[tuple[str, str]]:
 
 
 def _list_figures(result: SessionResult) -> Iterator[tuple[int, str]]:
-    yield len(result.findings), "findings"
+    yield len(result.findings), "finding" if len(result.findings) == 1 else "findings"
     yield len(result.results), "perturbations tried"
     yield sum(one.is_reached for one in result.results), "took place"
     if result.not_tried:

@@ -18,7 +18,7 @@ def plan_crashes(record: RunRecord, workload: Workload) -> Iterator[Perturbation
             id=f"{CRASH}/{write.step}/{write.slug}",
             kind=CRASH,
             step=write.step,
-            text=f"{write.match.process} is killed after write {write.match.number} of {write.match}",
+            text=f"{write.match.process} is killed after its {write.match}",
             kill_after=write.match,
         )
 

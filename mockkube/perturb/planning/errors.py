@@ -62,7 +62,7 @@ def _make(kind: str, write: PlannedWrite, inject: Mapping[str, Any], effect: str
         id=f"{kind}/{write.step}/{write.slug}",
         kind=kind,
         step=write.step,
-        text=f"write {write.match.number} of {write.match} {effect}",
+        text=f"the {write.match} {effect}",
         faults=(make_fault(inject, write.match.to_fault_match(), skip=write.match.number - 1, count=1),),
     )
 

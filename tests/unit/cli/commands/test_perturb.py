@@ -42,7 +42,7 @@ class TestFindings:
         options = [word for flag, path in files.items() for word in (f"--{flag}", str(path))]
         answer = perturb(mockkube, "--only", CRASH, "--verbose", *options)
         assert answer.code == 1
-        assert f"1. {CRASH}: controller is killed after write 1 of create configmaps default" in answer.out
+        assert f"1. {CRASH}: controller is killed after its first create of configmaps in default" in answer.out
         assert "object lost: services default/db is missing" in answer.out
         assert "in 2 of 2 runs" in answer.out
         assert "controller     is killed" in answer.out
