@@ -5,6 +5,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Final, Self
 
@@ -21,6 +22,8 @@ SPANS_MAX: Final = 4096
 BATCH_MAX: Final = 512
 PERIOD_SECONDS: Final = 2.0
 _REQUEST_SECONDS: Final = 10.0
+# The cluster must end within a second, also if the collector does not answer.
+_LAST_FLUSH_SECONDS: Final = 0.4
 _SCOPE: Final = {"name": "mockkube"}
 _STATUS_ERROR: Final = 2
 _LOG: Final = logging.getLogger("mockkube.cluster")
@@ -56,7 +59,9 @@ class OtlpExporter:
         assert self._session is not None
         self._task.cancel()
         await self._group.__aexit__(None, None, None)
-        await self.flush()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_LAST_FLUSH_SECONDS):
+                await self.flush()
         await self._session.close()
 
     def make_tracer(self, service: str, version: str) -> Tracer:

@@ -33,6 +33,8 @@ RENEW_SECONDS: Final = 5.0
 # A record that is older than this by the clock is not waited for; no clocks that are to work together differ as much.
 _FORGOTTEN_AFTER: Final = timedelta(minutes=10)
 _POLL_SECONDS: Final = 0.5
+# A process ends in time also if its store does not answer; its lease then expires.
+RELEASE_SECONDS_MAX: Final = 0.3
 _LOG: Final = logging.getLogger("mockkube.cluster")
 
 
@@ -205,9 +207,10 @@ class ProcessLeases:
 
     async def release(self) -> None:
         """Delete the lease: no other process waits for it to expire."""
-        with suppress(Conflict, Unavailable):
+        with suppress(Conflict, Unavailable, TimeoutError):
             if self._entry is not None:
-                await self._store.delete(self._key, expected=self._entry.revision)
+                async with asyncio.timeout(RELEASE_SECONDS_MAX):
+                    await self._store.delete(self._key, expected=self._entry.revision)
         self._entry = None
 
     async def find_live(self) -> list[ProcessRecord]:

@@ -25,7 +25,7 @@ from mockkube_storage.writes import Write
 BACKOFF_SECONDS_FIRST: Final = 0.05
 BACKOFF_SECONDS_MAX: Final = 1.0
 # Time that a close waits for the outcome of writes.
-CLOSE_SECONDS_MAX: Final = 2.0
+CLOSE_SECONDS_MAX: Final = 0.4
 
 _log = logging.getLogger(__name__)
 

@@ -361,7 +361,7 @@ class Http2Connection(asyncio.Protocol):
         self._unsent.append(data)
 
     def _flush(self) -> None:
-        if not self.closed.is_set():
+        if not self.closed.is_set() and not self._transport.is_closing():
             self._transport.write(b"".join(self._unsent))
         self._unsent.clear()
 

@@ -1,13 +1,17 @@
 """SIGTERM at any moment ends the process, on every engine, without the help of the watchdog."""
 
 import asyncio
+import http.client
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
+import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +19,7 @@ import pytest
 from mockkube_storage.engines.catalogue import ENGINES
 
 from mockkube.cluster.watchdog import BLOCKED_EXIT_CODE
+from tests.contract.store.etcd_cluster import Member, skip_without_etcd
 
 POSTGRES = os.environ.get("MOCKKUBE_TEST_POSTGRES", "")
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
@@ -61,6 +66,15 @@ class Running:
     def count(self, path: str) -> int:
         with self.ask(path) as answer:
             return len(json.load(answer)["items"])
+
+    def start_to_write(self) -> http.client.HTTPConnection:
+        """Send a write, and return the connection without waiting for the answer."""
+        url = urllib.parse.urlsplit(json.loads(self.ready_file.read_text())["url"])
+        connection = http.client.HTTPConnection(url.hostname or "", url.port)
+        body = json.dumps({"metadata": {"name": "c"}})
+        path = "/api/v1/namespaces/default/configmaps"
+        connection.request("POST", path, body, {"Content-Type": "application/json"})
+        return connection
 
     def stop(self) -> tuple[int, str]:
         self.process.send_signal(signal.SIGTERM)
@@ -129,6 +143,43 @@ def test_while_it_starts(up, moment) -> None:
     assert code == 0
     assert "Traceback" not in said
     assert not cluster.ready_file.exists()
+
+
+def test_while_its_store_does_not_answer(up, tmp_path) -> None:
+    skip_without_etcd()
+    member = Member("only", tmp_path / "etcd")
+    member.start()
+    try:
+        asyncio.run(member.wait_until_serving())
+        cluster = up("--db", member.url, "--nodes", "1")
+        cluster.wait_for(cluster.ready_file.exists)
+        member.pause()
+        with closing(cluster.start_to_write()):
+            code, said = cluster.stop()
+        # The watchdog would end it with 5.
+        assert code == 0, said
+        assert "Traceback" not in said
+    finally:
+        member.kill()
+
+
+def test_while_its_collector_of_traces_does_not_answer(up, tmp_path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        given = {
+            "apiVersion": "apiserver.config.k8s.io/v1",
+            "kind": "TracingConfiguration",
+            "endpoint": f"127.0.0.1:{silent.getsockname()[1]}",
+            "samplingRatePerMillion": 1_000_000,
+        }
+        (tmp_path / "tracing.yaml").write_text(json.dumps(given))
+        cluster = up("--ephemeral", "--tracing-config-file", str(tmp_path / "tracing.yaml"))
+        cluster.wait_for(cluster.ready_file.exists)
+        cluster.count("/api/v1/pods")
+        with silent.accept()[0] as connection:
+            connection.recv(1)  # a batch is under way
+            cluster.count("/api/v1/pods")
+            code, said = cluster.stop()
+    assert code == 0, said
 
 
 def test_when_its_terminal_is_closed(up) -> None:
