@@ -158,6 +158,12 @@ class Exploration:
         """Return the written orders with their verdicts."""
         return [(written, one) for one in self.orders for written in one.written_orders]
 
+    def find_undisturbed(self) -> frozenset[Order]:
+        """Return the orders down, without preparation, in which no pod is lost that ran before."""
+        downs = [one for one in self.orders if one.direction is Direction.DOWN and not one.prepares]
+        lost = invariants.ROLLBACK_RESTORES
+        return frozenset(one.order for one in downs if all(each.invariant != lost for each in one.worst.breaks))
+
     @property
     def refuted_claims(self) -> list[tuple[WrittenOrder, OrderVerdict]]:
         """Orders claimed to be safe that are unsafe."""
@@ -210,20 +216,22 @@ def explore_plan(
     *,
     checks: int = 0,
     paths: Sequence[RolloutPath] = (),
-    after_safe: bool = False,
+    undisturbed: bool = False,
 ) -> Exploration:
     """Explore a plan, or some of its paths; `checks` of them are played once more, from start to end.
 
-    With `after_safe`, orders down are only judged after orders up that break nothing, if there are any.
+    With `undisturbed`, for a plan without disturbances, orders down are only judged after orders up that break nothing,
+    if there are any; they are tried if pods ran, because it is asked whether these stay.
     """
     paths = paths or list(list_paths(plan))
     known = explore_paths([path.moves for path in paths], play, on_progress, continues_paths=play.continues_paths)
     results = [(path, _results_of(known, path)) for path in paths]
+    judged = [_as_eventful(one) for one in results] if undisturbed else results
     rates = sorted(play.measure_rates(list(_find_hot_loops(plan, results))), key=lambda one: -one.per_minute())
     found = Exploration(
         plan=plan,
         pairs=tuple(_make_pairs(results)),
-        orders=tuple(_make_order_verdicts(plan, _select_after_safe(results) if after_safe else results, results)),
+        orders=tuple(_make_order_verdicts(plan, _select_after_safe(judged) if undisturbed else results, results)),
         counterexamples=tuple(_add_rates(rates, _find_counterexamples(plan, results))),
         states=known.states,
         distinct_moves=len(known.results),
@@ -295,6 +303,14 @@ def _make_pairs(found: PlayedPaths) -> Iterable[OrderPair]:
             results.results.append(result)
     for (up, down, prepares), (rising, falling, again) in grouped.items():
         yield OrderPair(up, down, rising.worst, falling.worst, again.worst, prepares)
+
+
+def _as_eventful(found: tuple[RolloutPath, Sequence[MoveResult]]) -> tuple[RolloutPath, Sequence[MoveResult]]:
+    """Return a path whose moves down count as tried although nothing happens in them."""
+    path, results = found
+    return path, [
+        replace(result, is_eventful=True) if index > path.turn_index else result for index, result in enumerate(results)
+    ]
 
 
 def _select_after_safe(found: PlayedPaths) -> PlayedPaths:

@@ -2,7 +2,9 @@
 
 import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,7 @@ from mockkube.explore.path_runner import replay_path
 from mockkube.explore.plans import invariants
 from mockkube.explore.plans.loading import load
 from mockkube.explore.plans.orders import Moves, list_paths
-from mockkube.explore.plans.plan import Direction, RolloutPlan
+from mockkube.explore.plans.plan import Direction, Order, RolloutPlan
 from mockkube.explore.players import ParallelPlayer
 from mockkube.scenario.runner.loading import parse
 from mockkube.scenario.runner.results import RunOutcome, RunResult
@@ -135,6 +137,33 @@ def test_the_orders_that_documents_recommend_have_the_known_verdicts(path: Path)
     assert result.verdict_mismatches == 0
     found = {order.name: str(verdict.verdict) for order, verdict in result.list_written()}
     assert found == VERDICTS[path.stem]
+
+
+@pytest.mark.parametrize("name", ["kep-3094", "kep-5471-with-kep-5500"])
+def test_a_rollback_without_disturbances_disturbs_the_pods_as_the_plan_says(name: str) -> None:
+    plan = load(next(path for path in PLANS if path.stem == name))
+    downs = (plan.components, plan.components[::-1])
+    assert _undisturbed(plan, downs) == (plan.undisturbed_rollback or frozenset()) & set(downs)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", PLANS, ids=[path.stem for path in PLANS])
+def test_all_rollbacks_without_disturbances_disturb_the_pods_as_the_plan_says(path: Path) -> None:
+    plan = load(path)
+    assert _undisturbed(plan, tuple(permutations(plan.components))) == plan.undisturbed_rollback
+
+
+def _undisturbed(plan: RolloutPlan, downs: Sequence[Order]) -> frozenset[Order]:
+    """Return the orders down in which every running pod stays, after an order up that is safe."""
+    quiet = replace(plan, disturbances=())
+    up = (*(name for name in reversed(plan.components) if name != "kube-apiserver"), "kube-apiserver")
+    if any(one.before.version != one.after.version for one in plan.changes):
+        up = up[::-1]  # releases are upgraded from the API server on
+    paths = [one for one in list_paths(quiet) if one.up == up and one.down in downs and not one.prepares]
+    with ParallelPlayer(quiet, os.cpu_count() or 1) as players:
+        result = explore_plan(quiet, players, paths=paths, undisturbed=True)
+    assert [one.verdict for one in result.list_verdicts(Direction.UP)] == ["safe"]
+    return result.find_undisturbed()
 
 
 @pytest.mark.long

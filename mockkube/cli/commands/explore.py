@@ -93,6 +93,13 @@ def command(plan: str, **options: Any) -> Exit:
 
         write_picture(options, exploration_card.render(result))
     differing = result.checked is not None and result.checked.differences
+    expected = result.plan.undisturbed_rollback
+    if options["undisturbed"] and expected is not None and (wrong := expected ^ result.find_undisturbed()):
+        from mockkube.report.wording import format_order
+
+        orders = ", ".join(sorted(map(format_order, wrong)))
+        print(f"undisturbedRollback of the plan is wrong for: {orders}", file=sys.stderr)
+        return Exit.FAILED
     return Exit.FAILED if result.refuted_claims or result.unconfirmed_claims or differing else Exit.OK
 
 
@@ -150,7 +157,7 @@ def _explore(plan: "RolloutPlan", play: "Players", options: dict[str, Any]) -> "
 
     progress = _make_progress(hide_progress=options["quiet"])
     try:
-        return explore_plan(plan, play, progress, checks=options["checks"], after_safe=options["undisturbed"])
+        return explore_plan(plan, play, progress, checks=options["checks"], undisturbed=options["undisturbed"])
     finally:
         progress.end()
 

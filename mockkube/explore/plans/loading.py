@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import permutations
 from pathlib import Path
 from typing import Any, Final
 
@@ -109,6 +110,7 @@ class _PlanReader:
             setup=self._read_actions(spec.setup, "setup") if spec.setup else (),
             disturbances=self._read_disturbances(spec),
             orders=tuple(self._read_order(entry, components, index) for index, entry in enumerate(spec.orders)),
+            undisturbed_rollback=self._read_undisturbed(spec, components),
             seconds=int(spec.seconds),
             workload_after=self._read_workload_after(spec, components),
             creations_max=spec.creations_max,
@@ -227,6 +229,19 @@ class _PlanReader:
         return WrittenOrder(
             entry.name, Direction(entry.phase), full_order, _CLAIMS[entry.claim], entry.source, prepare, named
         )
+
+    def _read_undisturbed(self, spec: SpecEntry, components: Order) -> frozenset[Order] | None:
+        every, given = frozenset(permutations(components)), spec.undisturbed_rollback
+        if given is None:
+            return None
+        if given in ("all", "none"):
+            return every if given == "all" else frozenset()
+        orders = frozenset(tuple(one) for one in given if isinstance(one, list)) if isinstance(given, list) else None
+        if orders is None or len(orders) != len(given) or not orders <= every:
+            raise self._locate("undisturbedRollback").error(
+                f"give all, none, or a list of orders, each with {', '.join(components)}"
+            )
+        return orders
 
     def _read_workload_after(self, spec: SpecEntry, components: Order) -> str:
         name = spec.workload_after

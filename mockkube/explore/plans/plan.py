@@ -135,6 +135,8 @@ class RolloutPlan:
     setup: tuple[Action, ...] = ()
     disturbances: tuple[Disturbance, ...] = ()
     orders: tuple[WrittenOrder, ...] = ()
+    # Orders of the rollback in which every running pod stays, without disturbances; None: nothing is claimed.
+    undisturbed_rollback: frozenset[Order] | None = None
     seconds: int = PAUSE_SECONDS
     # Component whose first change users await before they apply the workload; empty: any.
     workload_after: str = ""

@@ -92,6 +92,9 @@ class SpecEntry:
     setup: Annotated[tuple[Tree, ...], "steps of the scenario language, before the rollout"] = ()
     disturbances: Annotated[tuple[DisturbanceEntry, ...], "events between the changes (see `do`)"] = ()
     orders: Annotated[tuple[OrderEntry, ...], "orders that documents recommend"] = ()
+    undisturbed_rollback: Annotated[
+        Any, "orders of the rollback in which every running pod stays without disturbances: all, none, or a list"
+    ] = None
     invariants: Annotated[tuple[InvariantEntry, ...], "what must hold; by default all known invariants"] = ()
     seconds: Annotated[Seconds, "pause after each change and each disturbance"] = DURATION
     creations_max: Annotated[int, "more pods than this in one move count as a hot loop"] = CREATIONS_MAX

@@ -55,7 +55,7 @@ def test_processes_find_what_one_process_finds(plan: RolloutPlan) -> None:
         found = explore_plan(plan, players, checks=2)
     assert found.checked is not None
     assert (found.checked.path_count, found.checked.differences) == (2, ())
-    after_safe = explore_plan(plan, SequentialPlayer(plan), after_safe=True)
+    after_safe = explore_plan(plan, SequentialPlayer(plan), undisturbed=True)
     assert to_json(found)["pairs"] == to_json(after_safe)["pairs"]
     # Without a disturbance, what is broken on the way down was broken on the way up, with the API server first.
     assert [str(one.verdict) for one in after_safe.list_verdicts(Direction.UP)] == ["safe", "unsafe"]

@@ -96,3 +96,19 @@ def test_users_may_await_a_component() -> None:
 def test_a_plan_says_which_api_versions_are_served() -> None:
     plan = parse(PLAN.replace("  workload:", "  runtimeConfig: {api/alpha: true}\n  workload:"))
     assert plan.runtime_config == {"api/alpha": "true"}
+
+
+@pytest.mark.parametrize(
+    ("given", "count"),
+    [("all", 2), ("none", 0), ("[[kube-scheduler, kube-apiserver]]", 1)],
+)
+def test_a_plan_says_which_rollbacks_leave_running_pods_alone(given: str, count: int) -> None:
+    plan = parse(PLAN.replace("  workload:", f"  undisturbedRollback: {given}\n  workload:"))
+    assert plan.undisturbed_rollback is not None
+    assert len(plan.undisturbed_rollback) == count
+
+
+@pytest.mark.parametrize("given", ["some", "[[kubelet]]", "[kube-apiserver, kube-scheduler]"])
+def test_an_order_of_the_rollback_has_every_component(given: str) -> None:
+    with pytest.raises(ScenarioError, match="undisturbedRollback: give all, none, or a list of orders"):
+        parse(PLAN.replace("  workload:", f"  undisturbedRollback: {given}\n  workload:"))
