@@ -171,6 +171,8 @@ class WorkQueue(Generic[ItemT]):
 
     def is_busy(self) -> bool:
         """Return whether an item waits to be processed now, or is being processed."""
+        if not self._queue and not self._timers:  # hot: per step of a simulation
+            return bool(self._processing)
         return self.is_ready() or bool(self._processing)
 
     async def _notify_at(self, at: float) -> None:

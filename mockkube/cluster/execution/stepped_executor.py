@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
+from math import inf
 from typing import Final
 
 from mockkube.runtime.steps import Signal, Worker
@@ -23,9 +24,10 @@ class SteppedWorker:
         self._next_request: str | None = None
         self._resumed = asyncio.Event()
         self._halted_event = asyncio.Event()
-        # When the worker was last found not to be ready, and how often its signal had been notified by then.
-        self._rested_at = -1.0
-        self._rested_notifications = 0
+        # When the worker was last found not to be ready, how often its signal had been notified by then, and until
+        # when it stays like this unless it is notified.
+        self._rested_at = self._rests_until = -1.0
+        self._rested_notifications = -1
         self._own_signal = worker.signal
 
     @property
@@ -55,16 +57,23 @@ class SteppedWorker:
         if self._next_request is not None:
             return True
         notifications = self._own_signal.notifications
-        if self._rested_at == now and self._rested_notifications == notifications:
+        if self._rested_notifications == notifications and (now < self._rests_until or now == self._rested_at):
             return False
         if self.is_ready():
             return True
-        self._rested_at, self._rested_notifications = now, notifications
+        at = None if self._task is not None else self.worker.wake_at()
+        self._rested_at, self._rests_until = now, inf if at is None else at
+        self._rested_notifications = notifications
         return False
 
-    def wake_at(self) -> float | None:
+    def wake_at(self) -> float | None:  # hot: per moment, for each worker of the cluster
         """Return when the worker wakes, None in the middle of a step."""
-        return None if self._task is not None else self.worker.wake_at()
+        if self._task is not None:
+            return None
+        until = self._rests_until
+        if self._rested_notifications == self._own_signal.notifications and until > self._rested_at:
+            return None if until == inf else until
+        return self.worker.wake_at()
 
     async def step(self) -> None:
         """Start a step, or go on with a halted one; return when it ends, or is suspended or halted."""

@@ -86,3 +86,52 @@ async def test_requests_from_outside_of_steps_are_sent_at_once() -> None:
     async with SteppedExecutor(VirtualClock()) as executor:
         executor.divides = lambda worker: True
         await executor.halt_step("first")
+
+
+class Alarm:
+    """A worker that is due at a moment, and counts how often it is asked."""
+
+    def __init__(self, clock: VirtualClock, executor: SteppedExecutor) -> None:
+        self.name, self.signal = "alarm", Signal()
+        self.due_at: float | None = 10.0
+        self.asked = 0
+        self._clock, self._executor = clock, executor
+
+    def is_ready(self) -> bool:
+        self.asked += 1
+        return self.due_at is not None and self.due_at <= self._clock.monotonic()
+
+    def wake_at(self) -> float | None:
+        return self.due_at
+
+    async def step(self) -> None:
+        self.due_at = None
+        await self._executor.pause_step(5.0)
+
+
+async def test_a_worker_that_rests_is_asked_again_when_it_is_due_or_notified() -> None:
+    clock = VirtualClock()
+    async with SteppedExecutor(clock) as executor:
+        alarm = Alarm(clock, executor)
+        executor.add_workers([alarm])
+        (stepped,) = executor.get_workers()
+        for moment in (0.0, 3.0, 7.0):
+            clock.move_to(moment)
+            assert not list(executor.list_ready_workers())
+            assert stepped.wake_at() == 10.0
+        assert alarm.asked == 1
+        alarm.due_at = 8.0
+        alarm.signal.notify()
+        assert not list(executor.list_ready_workers())
+        assert stepped.wake_at() == 8.0
+        clock.move_to(8.0)
+        assert list(executor.list_ready_workers()) == [stepped]
+        await stepped.step()
+        # In the middle of a step it neither is ready nor wakes.
+        assert (stepped.wake_at(), list(executor.list_ready_workers())) == (None, [])
+        clock.move_to(13.0)
+        await asyncio.sleep(0)
+        await executor.wait_until_halted()
+        alarm.due_at = 20.0
+        assert not list(executor.list_ready_workers())
+        assert stepped.wake_at() == 20.0
