@@ -190,8 +190,11 @@ class _Owners:
             return identity.name
         owners = [one for one in metadata.get("ownerReferences") or () if one.get("controller")]
         owner = self._by_uid.get(owners[0]["uid"]) if owners and depth < 5 else None
-        of = "" if owner is None else f" of {self.get_class(owner, depth + 1)}"
-        return f"{prefix}*{of}"
+        if owner is None:
+            return f"{prefix}*"
+        # A pod has the name of its ReplicaSet in its own, and that may be generated, too.
+        own = prefix.removeprefix(owner.name) if self.is_generated(owner) else prefix
+        return f"{own if own == prefix else f'*{own}'}* of {self.get_class(owner, depth + 1)}"
 
 
 class _Replacer:

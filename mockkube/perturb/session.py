@@ -161,7 +161,8 @@ class _Session:
         count = max(self._options.references, 1) - 1
         learnt = replace(Reference.from_records(records, self._workload), records=())
         if count:
-            self._on_progress(Progress(0, 0, 0, f"reference runs 2 to {count + 1}"))
+            runs = "reference run 2" if count == 1 else f"reference runs 2 to {count + 1}"
+            self._on_progress(Progress(0, 0, 0, runs))
         while len(records) <= count:
             width = min(self._options.jobs, count + 1 - len(records))
             async with asyncio.TaskGroup() as group:

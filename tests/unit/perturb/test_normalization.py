@@ -46,6 +46,16 @@ def test_what_differs_between_runs_does_not_count(changed: dict[str, Any]) -> No
     assert differences(state(one), state(other)) == []
 
 
+def test_a_generated_name_with_that_of_its_owner_differs_with_it() -> None:
+    def run(parent: str, number: int) -> Any:
+        owned = {"generateName": f"{parent}-", "ownerReferences": [{"uid": uid(number), "controller": True}]}
+        pattern = NamePattern(MAPS, "ns", "worker-")
+        return state(config_map(parent, uid(number)), config_map(f"{parent}-abc", uid(9), **owned), patterns=(pattern,))
+
+    assert sorted(one.name for one in run("worker-1f2e", 1)) == ["*-* of worker-*#1", "worker-*#1"]
+    assert differences(run("worker-1f2e", 1), run("worker-77aa", 2)) == []
+
+
 def test_the_time_of_the_last_trigger_does_not_count_even_if_it_is_absent() -> None:
     trigger = {"endpoints.kubernetes.io/last-change-trigger-time": "2030-01-01T00:00:00Z"}
     assert differences(state(config_map("a", uid(1), annotations=trigger)), state(config_map("a", uid(1)))) == []
