@@ -71,7 +71,8 @@ def _read_plan(documents: Sequence[Any], file: str) -> RolloutPlan:
         raise ScenarioError(f"{file}: a scenario, not a rollout plan: play it with 'mockkube test {file}'")
     if isinstance(documents[0], Mapping) and documents[0].get("kind") == INTERLEAVING_PLAN_KIND:
         raise ScenarioError(f"{file}: an interleaving plan: explore it with 'mockkube explore {file} --interleavings'")
-    return _PlanReader(documents[0], at).read_plan(read(PlanFile, documents[0], at))
+    plan = read(PlanFile, documents[0], at)
+    return _PlanReader(documents[0], at).read_plan(plan)
 
 
 class _PlanReader:

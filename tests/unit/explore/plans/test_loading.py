@@ -112,3 +112,10 @@ def test_a_plan_says_which_rollbacks_leave_running_pods_alone(given: str, count:
 def test_an_order_of_the_rollback_has_every_component(given: str) -> None:
     with pytest.raises(ScenarioError, match="undisturbedRollback: give all, none, or a list of orders"):
         parse(PLAN.replace("  workload:", f"  undisturbedRollback: {given}\n  workload:"))
+
+
+@pytest.mark.parametrize("text", ["[a, b]", "hello", "a: 1", "kind: RolloutPlan\nspec: [1]", "spec: {components: 5}"])
+def test_what_is_no_plan_is_refused_in_one_line(text: str) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        parse(text)
+    assert str(caught.value).startswith("plan.yaml")
