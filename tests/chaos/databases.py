@@ -1,12 +1,11 @@
 """The databases that chaos runs on: how each is emptied, and how its integrity is checked while nobody has it open."""
 
 import asyncio
-import random
 import shutil
 import sqlite3
 import sys
 import tempfile
-from contextlib import closing, suppress
+from contextlib import closing
 from pathlib import Path
 from typing import Final
 
@@ -16,8 +15,6 @@ from tests.contract.store.etcd_cluster import ETCD, SKIP_ETCD, Member
 
 __all__ = ["ETCD", "SKIP_ETCD", "Database", "EtcdDatabase", "PostgresqlDatabase", "SqliteDatabase"]
 
-ETCD_SECONDS: Final = 20.0
-"""Time between two kills of etcd."""
 INVARIANTS: Final = (
     (
         "versions whose predecessor is missing",
@@ -112,7 +109,7 @@ class PostgresqlDatabase:
 
 
 class EtcdDatabase:
-    """A member of etcd, which is killed now and then, too."""
+    """A member of etcd."""
 
     name = "etcd"
     is_in_process = False
@@ -120,21 +117,19 @@ class EtcdDatabase:
     def __init__(self) -> None:
         self._folder = Path(tempfile.mkdtemp())
         self._member = Member("chaos", self._folder / "etcd")
-        self._chance = random.Random(1)
-        self._killing: asyncio.Task[None] | None = None
         self.url = self._member.url
 
     async def empty(self) -> None:
         """Start the member."""
         self._member.start()
-        self._killing = asyncio.create_task(self._kill_now_and_then())
+        await self._member.wait_until_serving()
 
-    async def _kill_now_and_then(self) -> None:
-        while True:
-            await asyncio.sleep(self._chance.uniform(0, 2 * ETCD_SECONDS))
-            self._member.kill()
-            await asyncio.sleep(self._chance.uniform(0, 0.5))
-            self._member.start()
+    async def restart(self, seconds: float) -> None:
+        """Kill the member, and start it again so many seconds later."""
+        self._member.kill()
+        await asyncio.sleep(seconds)
+        self._member.start()
+        await self._member.wait_until_serving()
 
     async def check(self, state: Path) -> list[str]:
         """Return what is wrong with the control resources, which are in a file."""
@@ -143,10 +138,6 @@ class EtcdDatabase:
 
     async def close(self) -> None:
         """Stop the member."""
-        if self._killing is not None:
-            self._killing.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._killing
         self._member.kill()
         shutil.rmtree(self._folder)
 

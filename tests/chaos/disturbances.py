@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from cluster_process import ClusterProcess
+from databases import Database, EtcdDatabase
 from faults import Machine, MachineFaults
 from load import CONFIG_MAPS, GONE, Load
 
@@ -32,6 +33,7 @@ class Round:
 
     cluster: ClusterProcess
     load: Load
+    database: Database
     machine: Machine | None
     chance: random.Random
     start_again: Callable[[], Awaitable[ClusterProcess]]
@@ -46,6 +48,7 @@ class Disturbance:
     weight: ClassVar[int] = 1
     needs_machine: ClassVar[bool] = False
     """Whether it needs faults of the machine."""
+    needs_killable_database: ClassVar[bool] = False
     needs_own_disk: ClassVar[bool] = False
     """Whether the database must be written by the cluster's own process."""
 
@@ -154,6 +157,24 @@ async def _is_written(given: Round) -> bool:
     return True
 
 
+class KillDatabase(Disturbance):
+    """The database is killed while the cluster works, and started again: writes go on."""
+
+    name = "kill-database"
+    weight = 3
+    needs_killable_database = True
+
+    async def apply(self, given: Round) -> None:
+        """Kill the database, then the process."""
+        assert isinstance(given.database, EtcdDatabase)
+        await asyncio.sleep(given.chance.uniform(0, LIFE_SECONDS_MAX))
+        await given.database.restart(given.chance.uniform(0, FAULT_SECONDS_MAX))
+        if not await _recovers(given):
+            log = given.cluster.log.read_text()[-2000:]
+            given.wrong.append(f"no write succeeds although the database runs again: {log}")
+        await given.cluster.kill()
+
+
 class _FaultThenKill(Disturbance):
     """Something is wrong with the machine until SIGKILL."""
 
@@ -208,6 +229,7 @@ DISTURBANCES: Final[tuple[Disturbance, ...]] = (
     KillWhileStarting(),
     Terminate(),
     TerminateWhileStarting(),
+    KillDatabase(),
     FullDisk(),
     SlowDisk(),
     JumpingClock(),

@@ -77,7 +77,7 @@ class Chaos:
                 revision = await self._compare(number, load)
                 disturbance = self.chance.choices(self.disturbances, [one.weight for one in self.disturbances])[0]
                 self.applied[disturbance.name] += 1
-                given = Round(cluster, load, self.machine, self.chance, self._start)
+                given = Round(cluster, load, self.database, self.machine, self.chance, self._start)
                 async with asyncio.TaskGroup() as group:
                     group.create_task(load.work(revision))
                     group.create_task(disturbance.apply(given))
@@ -148,6 +148,7 @@ def choose_disturbances(database: Database, machine: Machine | None, names: str)
         if (not names or one.name in names.split(","))
         and (machine is not None or not one.needs_machine)
         and (database.is_in_process or not one.needs_own_disk)
+        and (isinstance(database, EtcdDatabase) or not one.needs_killable_database)
     ]
 
 

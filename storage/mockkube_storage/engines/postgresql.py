@@ -8,16 +8,17 @@ One store per database: the lock and the channel have fixed names.
 
 import logging
 from asyncio import Event as AsyncEvent
-from asyncio import Lock
+from asyncio import Lock, get_running_loop
 from collections.abc import Callable, Sequence
 from typing import Any, Final
+from weakref import WeakSet
 
-from sqlalchemy import ARRAY, Text, bindparam, make_url, text
+from sqlalchemy import ARRAY, Text, bindparam, event, make_url, text
 from sqlalchemy.exc import ArgumentError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from mockkube_storage.engines import sql_tables as tables
-from mockkube_storage.engines.sql import SqlStore
+from mockkube_storage.engines.sql import OpenDatabase, SqlStore
 from mockkube_storage.engines.sql_database import SqlConnection, SqlDatabase
 from mockkube_storage.engines.sql_format import to_entry
 from mockkube_storage.engines.sql_plan import CommitPlan, LatestVersion, plan_writes
@@ -27,6 +28,8 @@ from mockkube_storage.writes import Write
 CHANNEL: Final = "store_commits"
 CONNECT_SECONDS_MAX: Final = 10
 COMMAND_SECONDS_MAX: Final = 60
+# Time that a close waits for the outcome of writes.
+CLOSE_SECONDS_MAX: Final = 0.4
 
 # An advisory lock does not block readers. The notification is sent with the commit, so it takes no round trip of its
 # own.
@@ -59,6 +62,8 @@ class PostgresqlStore(SqlStore):
         self._listener: AsyncConnection | None = None
         self._listener_driver: Any = None  # asyncpg's own connection, of the listener
         self._backend_pid = ""  # by which we know our own notifications
+        # asyncpg's own connections.
+        self._drivers: WeakSet[Any] = WeakSet()
         self._commit_announced = AsyncEvent()
         self._stopping = False
 
@@ -77,7 +82,21 @@ class PostgresqlStore(SqlStore):
         """Stop following other processes, finish the writes in progress, close the database."""
         self._stopping = True
         self._commit_announced.set()
-        await super().close()
+        database = self._open_database
+        # A server that does not answer must not keep the process from ending.
+        timer = get_running_loop().call_later(CLOSE_SECONDS_MAX, self._abort, database)
+        try:
+            await super().close()
+        finally:
+            timer.cancel()
+
+    def _abort(self, database: OpenDatabase | None) -> None:
+        """Break all connections and end all work."""
+        _log.warning("store %s: the server has not answered all writes", self._where)
+        for driver in list(self._drivers):
+            driver.terminate()
+        if database is not None:
+            database.tasks.cancel()
 
     async def poll(self) -> None:
         """Publish what other processes have committed; listen again if the connection broke."""
@@ -91,6 +110,7 @@ class PostgresqlStore(SqlStore):
         except ModuleNotFoundError as error:
             # asyncpg is an optional dependency.
             raise Unavailable(self._where, f"the Python package {error.name} is not installed") from error
+        event.listen(engine.sync_engine, "connect", lambda adapted, _: self._drivers.add(adapted.driver_connection))
         # Reads need no BEGIN and ROLLBACK around them.
         reading = engine.execution_options(isolation_level="AUTOCOMMIT")
         self._sql_database = SqlDatabase(self._where, engine, reading)

@@ -51,9 +51,16 @@ class StoreTasks:
             try:
                 await asyncio.shield(self._group_task)
             except CancelledError as cancellation:
-                cancelled = cancellation
+                # Of `cancel`, or of this call.
+                if not self._group_task.cancelled():
+                    cancelled = cancellation
         if cancelled is not None:
             raise cancelled
+
+    def cancel(self) -> None:
+        """End all work at once; whether writes in progress are committed remains unknown."""
+        if self._group_task is not None:
+            self._group_task.cancel()
 
     async def _run_group(self, opened: AsyncEvent) -> None:
         try:

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 import pytest
 from mockkube_storage.engines.catalogue import open_store
@@ -15,7 +16,7 @@ from mockkube_storage.model import REVISION_FIRST, Entry, Event
 from mockkube_storage.store import Store
 from mockkube_storage.watch import Watch
 
-from tests.contract.store.etcd_cluster import run_etcd, skip_without_etcd
+from tests.contract.store.etcd_cluster import Proxy, run_etcd, skip_without_etcd
 
 if TYPE_CHECKING:
     from tests.contract.store.conftest import Serve
@@ -205,3 +206,19 @@ async def _execute(database: str, statement: str) -> None:
         await connection.execute(statement)
     finally:
         await connection.close()
+
+
+async def test_a_close_does_not_wait_for_a_database_that_does_not_answer(postgres: str) -> None:
+    address = urlsplit(postgres)
+    proxy = Proxy(address.port or 5432)
+    port = await proxy.start()
+    store = open_store(address._replace(netloc=f"{address.username or 'postgres'}@127.0.0.1:{port}").geturl())
+    await store.start()
+    await store.create("/a", b"")
+    proxy.is_stalled = True
+    writing = asyncio.ensure_future(store.create("/b", b""))
+    await asyncio.sleep(0)
+    await store.close()
+    with pytest.raises((Unavailable, asyncio.CancelledError)):
+        await writing
+    await proxy.close()
