@@ -5,7 +5,7 @@ are tried again by themselves when something is wrong.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Final
 
@@ -101,17 +101,32 @@ class Progress:
 OnProgress = Callable[[Progress], None]
 
 
+PlayWorkload = Callable[[RunPlan, Clock], Awaitable[RunRecord]]
+
+
 async def run_session(
-    workload: Workload, options: SessionOptions, clock: Clock, on_progress: OnProgress
+    workload: Workload,
+    options: SessionOptions,
+    clock: Clock,
+    on_progress: OnProgress,
+    play: PlayWorkload = play_workload,
 ) -> SessionResult:
     """Run a session; ConfigurationError if the workload cannot be played undisturbed."""
-    return await _Session(workload, options, clock, on_progress).run()
+    return await _Session(workload, options, clock, on_progress, play).run()
 
 
 class _Session:
     """A session in progress."""
 
-    def __init__(self, workload: Workload, options: SessionOptions, clock: Clock, on_progress: OnProgress) -> None:
+    def __init__(
+        self,
+        workload: Workload,
+        options: SessionOptions,
+        clock: Clock,
+        on_progress: OnProgress,
+        play: PlayWorkload,
+    ) -> None:
+        self._play_workload = play
         self._workload, self._options, self._clock, self._on_progress = workload, options, clock, on_progress
         self._began = clock.monotonic()
         self._queue = PerturbationQueue(())
@@ -321,7 +336,7 @@ class _Session:
             self._undisturbed_count += 1
         number = self._undisturbed_count if perturbation is None else 0
         plan = RunPlan(workload or self._workload, self._options.seed, number, perturbation, reference)
-        return await play_workload(plan, self._clock)
+        return await self._play_workload(plan, self._clock)
 
 
 def _check_record(record: RunRecord) -> None:
