@@ -102,7 +102,9 @@ class OtlpExporter:
         assert self._session is not None
         body, headers = orjson.dumps(encode_spans(batch)), {"Content-Type": "application/json"}
         try:
-            async with self._session.post(self._options.url, data=body, headers=headers) as response:
+            async with self._session.post(
+                self._options.url, data=body, headers=headers, allow_redirects=False
+            ) as response:
                 problem = "" if response.status < 300 else f"status {response.status}"
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             problem = str(error) or type(error).__name__
