@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Final
@@ -12,7 +13,7 @@ from mockkube.atlas.gate_entry import GateEntry, KepClaim
 from mockkube.atlas.gate_readers import list_gates
 from mockkube.atlas.gate_study import study_gate
 from mockkube.atlas.gate_workload import GateWorkload, load_reasons, load_workloads
-from mockkube.atlas.kep_claims import load_claims
+from mockkube.atlas.kep_claims import load_claims, load_upstream_readers
 from mockkube.features.versions import DEFAULT
 from mockkube.lazy_dataclasses import dataclass
 
@@ -31,21 +32,27 @@ class GateTask:
     workload: GateWorkload | None
     reason: str
     kep: KepClaim | None
+    upstream_readers: tuple[str, ...] = ()
 
     def run(self) -> GateEntry:
         """Play the gate."""
-        return study_gate(self.workload, self.gate, self.reason, self.kep)
+        entry = study_gate(self.workload, self.gate, self.reason, self.kep)
+        return replace(entry, upstream_readers=self.upstream_readers) if entry.readers else entry
 
 
 def make_tasks(folder: Path, gates: Iterable[str] = ()) -> list[GateTask]:
     """Return the tasks of these gates, or of all; UnknownGateError for a name that no binary knows."""
     workloads, reasons, claims = load_workloads(folder), load_reasons(folder), load_claims(folder)
+    readers = load_upstream_readers(folder)
     known = list_gates()
     chosen = tuple(gates) or known
     for gate in chosen:
         if gate not in known:
             raise UnknownGateError(gate)
-    return [GateTask(gate, workloads.get(gate), reasons.get(gate, ""), claims.get(gate)) for gate in chosen]
+    return [
+        GateTask(gate, workloads.get(gate), reasons.get(gate, ""), claims.get(gate), readers.get(gate, ()))
+        for gate in chosen
+    ]
 
 
 def play_tasks(

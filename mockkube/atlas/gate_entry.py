@@ -112,6 +112,8 @@ class GateEntry:
     base: Mapping[str, bool] = field(default_factory=dict)
     readers: tuple[GateReader, ...] = ()
     kep: KepClaim | None = None
+    # Components whose real code reads the gate.
+    upstream_readers: tuple[str, ...] = ()
     # Fields that the API server drops, and objects that it refuses, with the gate off only.
     dropped: tuple[str, ...] = ()
     refused: tuple[str, ...] = ()
@@ -144,12 +146,14 @@ class GateEntry:
     def not_tried(self) -> tuple[str, ...]:
         """Components on which the gate has an effect that was not tried.
 
-        Either this workload does not show it, or the proposal names a component that does not read the gate here.
+        Either this workload does not show it, or the real component reads the gate, or the proposal names it, and the
+        simulated one does not read the gate.
         """
         unexercised = tuple(reader.component for reader in self.readers if not reader.is_exercised)
         known = {reader.component for reader in self.readers}
         named = self.kep.components if self.kep is not None else ()
-        return (*unexercised, *(name for name in named if name in _REAL_COMPONENTS and name not in known))
+        others = dict.fromkeys((*self.upstream_readers, *named))
+        return (*unexercised, *(name for name in others if name in _REAL_COMPONENTS and name not in known))
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry for JSON."""
@@ -170,6 +174,7 @@ class GateEntry:
             states=tuple(_tuples(HalfWayState, one) for one in given.pop("states")),
             up=tuple(_read_order(one) for one in given.pop("up")),
             down=tuple(_read_order(one) for one in given.pop("down")),
+            upstream_readers=tuple(given.pop("upstream_readers", ())),
             dropped=tuple(given.pop("dropped")),
             refused=tuple(given.pop("refused")),
             rollback=None if rollback is None else _tuples(Rollback, rollback),

@@ -111,7 +111,8 @@ def _list_readers(entry: GateEntry) -> str:
         lines.append(f"* `{reader.component}`{effect}: {', '.join(f'`mockkube/{one}`' for one in reader.modules)}")
     known = {reader.component for reader in entry.readers}
     lines += [
-        f"* `{name}`: named by the proposal, but the simulated one does not read the gate"
+        f"* `{name}`: {'read by the real one' if name in entry.upstream_readers else 'named by the proposal'}, but the "
+        "simulated one does not read the gate"
         for name in entry.not_tried
         if name not in known
     ]

@@ -40,6 +40,12 @@ def test_what_the_proposals_state_is_about_known_gates() -> None:
     assert facts["JobManagedBy"]["number"] == 4368
 
 
+def test_components_whose_real_code_reads_a_gate_are_tried_or_named(entries: dict[str, GateEntry]) -> None:
+    entry = entries["PodGroupPreemptionPolicy"]
+    assert (entry.exercised, entry.not_tried) == (("kube-apiserver",), ("kube-scheduler",))
+    assert "`kube-scheduler`: read by the real one, but the simulated one does not" in render_gate(entry)
+
+
 def test_the_atlas_has_every_gate_of_every_release(entries: dict[str, GateEntry]) -> None:
     assert sorted(entries) == sorted(list_gates()), "run `make atlas`"
     assert [entry.stages for entry in entries.values()] == [list_stages(gate) for gate in entries]
