@@ -83,7 +83,7 @@ class Chaos:
                     group.create_task(disturbance.apply(given))
             self._note(number, given.wrong)
         except* UnexpectedAnswerError as errors:
-            self._note(number, [str(error) for error in errors.exceptions])
+            self._note(number, list_messages(errors))
         finally:
             await cluster.kill()
         self._note(number, [error] if (error := cluster.find_error()) else [])
@@ -115,6 +115,13 @@ class Chaos:
                 self._note(0, ["the deployment does not come to rest after the last round"])
         finally:
             await cluster.terminate()
+
+
+def list_messages(error: BaseException) -> list[str]:
+    """Return the messages of an error, or of all in a group of groups."""
+    if isinstance(error, BaseExceptionGroup):
+        return [message for one in error.exceptions for message in list_messages(one)]
+    return [str(error)]
 
 
 def _session(token: str) -> aiohttp.ClientSession:
