@@ -47,6 +47,8 @@ from mockkube.scheduler.scheduler import Scheduler
 
 # Pauses for waiting pods when all components change again: retries back off, so one pause is too short.
 RETRY_PAUSES: Final = 4
+# State after all moves of a path.
+FINAL_STATE: Final = "final"
 
 
 class HotLoopDetected(Exception):
@@ -374,7 +376,8 @@ class PathRunner:
 
     async def _make_result(self, move: Move) -> MoveResult:
         judged = self._judge_move(await self._find_missing_pods(), self._completed_direction(move))
-        self._state = self.state()
+        # No move follows a retry, so the state after it tells nothing apart: only its harm and breaks count.
+        self._state = FINAL_STATE if isinstance(move, RetryMove) else self.state()
         return MoveResult(judged.harm, judged.breaks, self._state)
 
     def _scheduler_capabilities(self) -> Capabilities | None:

@@ -3,10 +3,10 @@
 from mockkube.explore.counterexample_checks import make_checks
 from mockkube.explore.counterexample_scenario import render_counterexample
 from mockkube.explore.exploration import Counterexample
-from mockkube.explore.path_runner import PathRunner, replay_path
+from mockkube.explore.path_runner import FINAL_STATE, PathRunner, replay_path
 from mockkube.explore.plans import invariants
 from mockkube.explore.plans.loading import parse
-from mockkube.explore.plans.orders import ChangeMove, Moves, RolloutPath
+from mockkube.explore.plans.orders import ChangeMove, Moves, RetryMove, RolloutPath
 from mockkube.explore.plans.plan import Direction, RolloutPlan
 from mockkube.scenario.runner.loading import parse as parse_scenarios
 from mockkube.scenario.runner.results import RunOutcome, RunResult
@@ -152,3 +152,9 @@ async def test_a_state_is_known_by_who_waits_and_for_what() -> None:
         uid = journey.stored.list_objects("core/pods")["default/picky"]["metadata"]["uid"]
         scheduler.queue.get(uid).unschedulable_count += 1
         assert journey.state() != before
+
+
+async def test_no_move_follows_a_retry_so_the_state_after_it_tells_nothing_apart() -> None:
+    async with PathRunner(parse(WAITING)) as journey:
+        result = await journey.make_move(RetryMove())
+    assert result.state == FINAL_STATE
