@@ -8,7 +8,7 @@ from itertools import count
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mockkube_storage.engines.memory import MemoryStore
 
@@ -49,20 +49,29 @@ class SettableClock:
         await asyncio.sleep(0)
 
 
+class ThoroughClient(LocalClient):
+    """A client whose updates never take the short way."""
+
+    async def _repeat_heartbeat(self, request: Any, body: Any) -> None:
+        return None
+
+
 class Server:
     """A server with clients of one that renews leases and reports status, and of somebody else."""
 
-    def __init__(self, store: MemoryStore, server: ApiServer, clock: SettableClock) -> None:
+    def __init__(
+        self, store: MemoryStore, server: ApiServer, clock: SettableClock, make_client: type[LocalClient]
+    ) -> None:
         endpoint = LocalEndpoint()
         endpoint.open(server)
         self.store, self.server, self.clock = store, server, clock
         decoder = VersionedDecoder(make_schema(DEFAULT))
-        self.kubelets = LocalClient(endpoint, kubelets(DEFAULT), decoder)
+        self.kubelets = make_client(endpoint, kubelets(DEFAULT), decoder)
         # Of another version, so that it has another view, and under the name of the same manager.
         old = Version(1, 34)
         self.others = (
-            LocalClient(endpoint, kubelets(old), VersionedDecoder(make_schema(old))),
-            LocalClient(endpoint, controller_manager(DEFAULT)),
+            make_client(endpoint, kubelets(old), VersionedDecoder(make_schema(old))),
+            make_client(endpoint, controller_manager(DEFAULT)),
         )
         self.kept: dict[str, Any] = {}
 
@@ -76,13 +85,13 @@ class Server:
 
 
 @asynccontextmanager
-async def serve() -> AsyncIterator[Server]:
+async def serve(make_client: type[LocalClient] = LocalClient) -> AsyncIterator[Server]:
     clock = SettableClock()
     async with MemoryStore() as store:
         options = ApiServerOptions(Authenticator({}), disable_admission=("ServiceAccount",))
         server = ApiServer(store=store, options=options, clock=clock, random=Random.from_seed(1, "server"))
         await server.start()
-        yield Server(store, server, clock)
+        yield Server(store, server, clock, make_client)
         await server.stop()
 
 
@@ -314,16 +323,26 @@ def runner() -> Iterator[asyncio.Runner]:
 
 @pytest.fixture(scope="module")
 def servers(runner: asyncio.Runner) -> Iterator[tuple[Server, Server]]:
-    contexts = (serve(), serve())
+    contexts = (serve(), serve(ThoroughClient))
     fast, slow = (runner.run(context.__aenter__()) for context in contexts)
-    for group, plural in (("coordination.k8s.io", "leases"), ("", "nodes")):
-        slow.resource(group, plural).strategy.heartbeat_times = {}  # for this server only
     yield fast, slow
     for context in contexts:
         runner.run(context.__aexit__(None, None, None))
 
 
+RENEWAL: Any = ("renew", 0, "now", {}, {})
+REPORT: Any = ("report", 0, CONDITIONS, {})
+
+
 @settings(max_examples=60, deadline=None)
+@example(actions=[("patch", "Lease", {"a": "b"}), *[("wait", 10.0), RENEWAL, RENEWAL] * 2, ("wait", -25.0), RENEWAL])
+@example(actions=[("renew", 0, "same", {}, {}), ("renew", 0, "2030-01-01T01:00:00Z", {}, {})])
+@example(actions=[("renew", 0, "2030-01-01T03:00:00.000000+01:00", {}, {}), RENEWAL])
+@example(actions=[("renew", 2, "now", {}, {}), ("wait", 10.0), ("renew", 1, "now", {}, {})])
+@example(actions=[("renew", 0, "now", {}, {"resourceVersion": None}), ("renew", 0, "now", {"leaseTransitions": 0}, {})])
+@example(actions=[*[REPORT, ("wait", 300.0)] * 3, ("report", 0, CONDITIONS[:1], {}), ("wait", 1.0), REPORT])
+@example(actions=[*[REPORT, ("wait", 300.0)] * 3, ("report", 0, CONDITIONS, {"status": "False"}), REPORT])
+@example(actions=[*[REPORT, ("wait", 300.0)] * 3, ("patch", "Node", {"a": "b"}), REPORT, ("wait", 300.0), REPORT])
 @given(actions=st.lists(ACTIONS, min_size=4, max_size=16))
 def test_heartbeats_lead_to_what_other_updates_lead_to(
     runner: asyncio.Runner, servers: tuple[Server, Server], actions: list[Any]
