@@ -19,6 +19,7 @@ FOLDERS: Final = {
     "kep-5471": "Gt and Lt in tolerations",
     "kep-5500": "CEL in tolerations",
     "kep-5721": "semantic versions in node selectors",
+    "perturb": "clusters of mockkube's own components, for 'mockkube perturb'",
     "performance": "what the proposals say of cost",
     "races": "races of Kubernetes that explore --interleavings finds",
     "skew": "components of different versions",
@@ -40,7 +41,7 @@ def _table() -> Iterator[str]:
     top = shipped_directory()
     rows = [("FOLDER", "FILES", "ABOUT")]
     for name, about in FOLDERS.items():
-        rows.append((f"{FOLDER}/{name}", str(len(list((top / name).glob("*.yaml")))), about))
+        rows.append((f"{FOLDER}/{name}", str(len(list((top / name).rglob("*.yaml")))), about))
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     yield from ("   ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
     yield ""

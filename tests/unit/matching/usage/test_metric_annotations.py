@@ -39,7 +39,7 @@ def test_values_of_external_metrics(text: str, values: list[tuple[dict[str, str]
 
 @pytest.mark.parametrize("text", ["", "{q=a", "{q}5", "{q=a}", "5,x", "{=a}5"])
 def test_malformed_values_are_refused_with_a_remedy(text: str) -> None:
-    with pytest.raises(ValueError, match="write|quantities must match"):
+    with pytest.raises(ValueError, match=r"write|quantities must match"):
         parse_external_values(text)
 
 
