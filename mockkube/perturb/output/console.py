@@ -4,13 +4,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from mockkube.perturb.findings import Finding
-from mockkube.perturb.output.hints import ENDLESS_REMEDY, describe_cause, explain_names
+from mockkube.perturb.output.hints import ENDLESS_REMEDY, describe_cause, explain_names, warn_about_rest
 from mockkube.perturb.output.reproduction import format_command, summarize
 from mockkube.perturb.recorder import USER
 from mockkube.perturb.session import SessionResult
 from mockkube.perturb.timeline import TimelineEntry, build_timeline, cut_timeline
 
 _PROBLEMS_MAX: Final = 6
+_LEARNT_MAX: Final = 12
 
 
 def render_result(result: SessionResult, *, verbose: bool = False) -> Iterator[str]:
@@ -21,7 +22,11 @@ def render_result(result: SessionResult, *, verbose: bool = False) -> Iterator[s
     learnt = [*result.reference.patterns, *result.reference.learnt]
     if learnt:
         yield "Not compared, because undisturbed runs differ there:"
-        yield from (f"  {one}" for one in learnt)
+        yield from (f"  {one}" for one in learnt[:_LEARNT_MAX])
+        if (more := len(learnt) - _LEARNT_MAX) > 0:
+            yield f"  and {more} more, which the report lists"
+    if warning := warn_about_rest(result):
+        yield warning
     if names := explain_names(result):
         yield names
     if not any(one.is_write and one.process != USER for one in result.reference.last.requests):

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from mockkube.perturb.findings import Finding
+from mockkube.perturb.normalization import WHOLE
 from mockkube.perturb.planning import crashes, errors, watches, webhooks
 from mockkube.perturb.session import SessionResult
 
@@ -31,6 +32,10 @@ ENDLESS_REMEDY: Final = (
     "Nothing else is tried, because there is no rest to compare. If the writes are meant, like a heartbeat, ignore the "
     "object as a whole in perturb.yaml: 'configmaps/heartbeat: *'."
 )
+_REST_REMEDY: Final = (
+    "Undisturbed runs differ in whole objects, as if they had been judged before the controller was done: give a "
+    "longer `quiet` in perturb.yaml, or a machine that is less busy. What is not compared hides findings."
+)
 
 
 def describe_cause(finding: Finding) -> str:
@@ -45,3 +50,9 @@ def explain_names(result: SessionResult) -> str:
     if not any("*#" in text or "* of " in text for text in texts):
         return ""
     return "Generated names are written as PREFIX* of OWNER#N: the N-th object of the owner with such a name."
+
+
+def warn_about_rest(result: SessionResult) -> str:
+    """Return that undisturbed runs differ too much; empty if they do not."""
+    differs = any(one.path == WHOLE for one in result.reference.learnt)
+    return _REST_REMEDY if differs else ""

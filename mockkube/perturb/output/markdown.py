@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from mockkube.perturb.findings import Finding
 from mockkube.perturb.output.console import render_entry
 from mockkube.perturb.output.headline import describe_headline, describe_scope
-from mockkube.perturb.output.hints import ENDLESS_REMEDY, describe_cause, explain_names
+from mockkube.perturb.output.hints import ENDLESS_REMEDY, describe_cause, explain_names, warn_about_rest
 from mockkube.perturb.output.reproduction import format_command, summarize
 from mockkube.perturb.session import SessionResult
 from mockkube.perturb.timeline import build_timeline, cut_timeline
@@ -32,6 +32,9 @@ def _render(result: SessionResult) -> Iterator[str]:
     if learnt := [*result.reference.patterns, *result.reference.learnt]:
         yield ""
         yield f"Not compared, because undisturbed runs differ there: {', '.join(f'`{one}`' for one in learnt)}."
+    if warning := warn_about_rest(result):
+        yield ""
+        yield warning
     if result.not_tried:
         yield ""
         yield f"Not tried for lack of time: {', '.join(f'`{one.id}`' for one in result.not_tried)}."

@@ -5,7 +5,7 @@ from typing import Final
 
 from mockkube.perturb.findings import Finding
 from mockkube.perturb.output.headline import describe_headline, describe_scope
-from mockkube.perturb.output.hints import ENDLESS_REMEDY, describe_cause, explain_names
+from mockkube.perturb.output.hints import ENDLESS_REMEDY, describe_cause, explain_names, warn_about_rest
 from mockkube.perturb.output.reproduction import format_command, summarize
 from mockkube.perturb.output.tiles import TILE_KEYS, list_tiles
 from mockkube.perturb.recorder import StepRecord
@@ -60,6 +60,7 @@ def render_report(result: SessionResult) -> str:
         not_tried=result.not_tried,
         references=result.reference.records,
         names=explain_names(result),
+        warning=warn_about_rest(result),
         remedy=ENDLESS_REMEDY if result.undisturbed and result.reference.last.endless_writes else "",
         learnt=[*result.reference.patterns, *result.reference.learnt],
         undisturbed=build_timeline(result.reference.last),
