@@ -1,8 +1,10 @@
 """Import of a cluster: adapts its objects and makes the contents of a snapshot of them."""
 
+import re
 import uuid
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import field
 from datetime import datetime
 from typing import Final
@@ -10,6 +12,7 @@ from typing import Final
 import orjson
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.api.printers.accessors import condition, name_of, sections, string
 from mockkube.api.times import parse_micro_time, parse_time, render_time
 from mockkube.apiserver.admission.plugins.service_account import ROOT_CA
 from mockkube.apiserver.registry import encoding
@@ -22,6 +25,7 @@ from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import DEFAULT, NEWEST, OLDEST, Version
 from mockkube.importing.component_gates import find_gates
 from mockkube.importing.errors import UnreadableDumpError
+from mockkube.importing.metadata_errors import find_metadata_error
 from mockkube.importing.object_encoder import NotImportableError, ObjectEncoder
 from mockkube.importing.owner_references import ObjectName, OwnerChange, OwnerIndex
 from mockkube.importing.redaction import redact_secret
@@ -37,6 +41,21 @@ _UIDS: Final = uuid.UUID("6d6f636b-6b75-5be1-8000-000000000000")
 # Written anew by each API server for itself.
 _SERVER_LEASE_LABEL: Final = "apiserver.kubernetes.io/identity"
 _SERVER_CONFIG_MAP: Final = ("kube-system", "extension-apiserver-authentication")
+# Kinds that an import changes before it encodes them.
+_ADAPTED: Final = frozenset(
+    (
+        "APIService",
+        "CustomResourceDefinition",
+        "MutatingWebhookConfiguration",
+        "Node",
+        "Secret",
+        "ValidatingWebhookConfiguration",
+    )
+)
+# A month or day may be wrong: such an object is left out later.
+_TIME: Final = re.compile(
+    r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?Z"
+)
 _NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
 # Nodes whose kubelet is another than that of most get a component each, up to this number.
 OWN_KUBELETS_MAX: Final = 500
@@ -95,10 +114,20 @@ class ImportedCluster:
 def import_objects(objects: Iterable[ReadOnlyObject], options: ImportOptions | None = None) -> ImportedCluster:
     """Import the objects of a dump; raise UnreadableDumpError if there are none, or of an unsupported version."""
     options = options or ImportOptions()
-    found = [dict(obj) for obj in objects if (obj.get("metadata") or {}).get("name")]
+    found: list[Object] = []
+    left_out = Counter[tuple[str, str]]()
+    for obj in objects:
+        if not name_of(obj):
+            continue
+        if error := find_metadata_error(obj):
+            left_out[string(obj, "kind") or "no kind", f"{name_of(obj)}: {error}"] += 1
+        else:
+            found.append(dict(obj))
     if not found:
         raise UnreadableDumpError("no objects: give a dump, like the output of 'kubectl get all -A -o yaml'")
-    return _Importer(found, options).run()
+    imported = _Importer(found, options).run()
+    imported.report.left_out.update(left_out)
+    return imported
 
 
 def _check_version(version: Version) -> Version:
@@ -134,7 +163,8 @@ class _Importer:
     def run(self) -> ImportedCluster:
         crds = [obj for obj in self._objects if obj["kind"] == "CustomResourceDefinition"]
         for crd in crds:
-            self._encoder.add_crd(crd)
+            with suppress(NotImportableError):  # the loop below reports it
+                self._encoder.add_crd(crd)
         # Each object is released once it is encoded.
         self._objects.reverse()
         while self._objects:
@@ -149,11 +179,13 @@ class _Importer:
         if reason := self._find_reason_against(obj):
             self._report.left_out[name, reason] += 1
             return
-        adapted = self._adapt(obj)
-        if adapted is None:
-            self._report.left_out[name, f"--webhooks {self._options.webhooks}"] += 1
-            return
         try:
+            if obj["kind"] in _ADAPTED:
+                self._encoder.encode(obj)
+            adapted = self._adapt(obj)
+            if adapted is None:
+                self._report.left_out[name, f"--webhooks {self._options.webhooks}"] += 1
+                return
             encoded = self._encoder.encode(adapted)
         except NotImportableError as error:
             self._report.left_out[name, f"{obj['metadata']['name']}: {error}"] += 1
@@ -208,12 +240,12 @@ class _Importer:
                 return {**adapted, "data": {"ca.crt": ""}}
         changed = adapt_webhooks(adapted, self._options.webhooks)
         if changed is not None and changed is not adapted and "webhooks" in changed:
-            self._report.stubbed_webhooks += len(changed["webhooks"])
+            self._report.stubbed_webhooks += len(changed["webhooks"] or ())
         return None if changed is None else dict(changed)
 
     def _adapt_node(self, node: Object) -> Object:
         """Return a node whose Ready condition stays: its kubelet is simulated, or does not run."""
-        ready = _find_ready(node)
+        ready = condition(node, "Ready") or {}
         if ready.get("status") == "Unknown":
             self._report.silent_nodes.append(node["metadata"]["name"])
         elif ready.get("status") == "False":
@@ -308,27 +340,26 @@ def _make_spec(version: Version, gates: Mapping[str, bool]) -> Object:
     return {"version": str(version), "featureGates": dict(gates), "running": True}
 
 
-def _find_ready(node: ReadOnlyObject) -> ReadOnlyObject:
-    conditions = (node.get("status") or {}).get("conditions") or ()
-    found: ReadOnlyObject = next((one for one in conditions if one.get("type") == "Ready"), {})
-    return found
-
-
 def _find_time(objects: Iterable[ReadOnlyObject]) -> datetime:
     """Return the latest time in the objects: that of the dump, as leases and heartbeats are renewed all the time."""
     latest = "2000-01-01T00:00:00Z"
     renewed = ""
     for obj in objects:
-        metadata = obj["metadata"]
-        latest = max(latest, metadata.get("creationTimestamp") or "")
+        latest = max(latest, _read_time(obj["metadata"], "creationTimestamp"))
         kind = obj["kind"]
         if kind == "Node":
-            for one in (obj.get("status") or {}).get("conditions") or ():
-                latest = max(latest, one.get("lastHeartbeatTime") or "", one.get("lastTransitionTime") or "")
+            for one in sections(obj, "status", "conditions"):
+                latest = max(latest, _read_time(one, "lastHeartbeatTime"), _read_time(one, "lastTransitionTime"))
         elif kind == "Pod":
-            for one in (obj.get("status") or {}).get("conditions") or ():
-                latest = max(latest, one.get("lastTransitionTime") or "")
+            for one in sections(obj, "status", "conditions"):
+                latest = max(latest, _read_time(one, "lastTransitionTime"))
         elif kind == "Lease":
-            renewed = max(renewed, (obj.get("spec") or {}).get("renewTime") or "")
+            renewed = max(renewed, _read_time(obj, "spec", "renewTime"))
     last = parse_time(latest)
     return max(last, parse_micro_time(renewed).replace(microsecond=0)) if renewed else last
+
+
+def _read_time(obj: ReadOnlyObject, *path: str) -> str:
+    """Return the time at the path; empty if there is none, or if it is malformed."""
+    text = string(obj, *path)
+    return text if _TIME.fullmatch(text) else ""

@@ -7,6 +7,7 @@ import yaml
 
 from mockkube.api.decoding import bounded_yaml
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.api.printers.accessors import elements, section, sections, string
 from mockkube.features.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER
 
 _FLAG: Final = "--feature-gates="
@@ -31,9 +32,8 @@ def find_gates(objects: Iterable[ReadOnlyObject]) -> dict[str, dict[str, bool]]:
 
 def list_arguments(pod: ReadOnlyObject) -> Iterator[str]:
     """Yield the words of the command lines of a pod."""
-    for container in (pod.get("spec") or {}).get("containers") or ():
-        for word in (*(container.get("command") or ()), *(container.get("args") or ())):
-            yield str(word)
+    for container in sections(pod, "spec", "containers"):
+        yield from map(str, (*elements(container, "command"), *elements(container, "args")))
 
 
 def _parse_flags(words: Iterable[str]) -> dict[str, bool]:
@@ -43,14 +43,14 @@ def _parse_flags(words: Iterable[str]) -> dict[str, bool]:
 
 
 def _parse_kubelet_config(config_map: ReadOnlyObject) -> dict[str, bool]:
-    gates = (load_kubelet_config(config_map) or {}).get("featureGates") or {}
+    gates = section(load_kubelet_config(config_map) or {}, "featureGates")
     return {str(name): value for name, value in gates.items() if isinstance(value, bool)}
 
 
 def load_kubelet_config(config_map: ReadOnlyObject) -> dict[str, Any] | None:
     """Return the KubeletConfiguration of kubeadm's ConfigMap; None if it cannot be read."""
     try:
-        loaded = bounded_yaml.load((config_map.get("data") or {}).get("kubelet") or "")
+        loaded = bounded_yaml.load(string(config_map, "data", "kubelet"))
     except yaml.YAMLError:
         return None
     return loaded if isinstance(loaded, dict) else None

@@ -11,6 +11,7 @@ from mockkube_storage.engines.memory import MemoryStore
 from mockkube.api.decoding.codec import DecodingError, DecodingState
 from mockkube.api.decoding.decoding_errors import find_decoding_error
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.api.printers.accessors import string
 from mockkube.apiserver.http.filters.authentication import Authenticator
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.registry import Registry
@@ -49,21 +50,28 @@ class ObjectEncoder:
         self._custom: dict[tuple[str, str], tuple[ReadOnlyObject, str, str]] = {}
 
     def add_crd(self, crd: ReadOnlyObject) -> None:
-        """Accept the custom resources of a CRD."""
-        spec = crd["spec"]
-        storage = next((one["name"] for one in spec["versions"] if one.get("storage")), spec["versions"][0]["name"])
+        """Accept the custom resources of a CRD; raise NotImportableError."""
+        if not self.supports(crd):
+            raise NotImportableError(f"there is no {crd['apiVersion']} of CRDs")
+        self.encode(crd)
+        spec = crd.get("spec") or {}
+        versions = [string(one or {}, "name") for one in spec.get("versions") or ()]
+        names = spec.get("names") or {}
+        if not all((spec.get("group"), names.get("kind"), names.get("plural"), spec.get("scope"), versions, *versions)):
+            raise NotImportableError("spec must have group, names, scope and versions with names")
+        storage = next((one["name"] for one in spec["versions"] if one.get("storage")), versions[0])
         for version in spec["versions"]:
             found = (crd, version["name"], f"{spec['group']}/{storage}")
             self._custom[f"{spec['group']}/{version['name']}", spec["names"]["kind"]] = found
 
     def supports(self, obj: ReadOnlyObject) -> bool:
         """Return whether objects of this kind can be stored."""
-        kind = (obj.get("apiVersion", ""), obj.get("kind", ""))
+        kind = (obj["apiVersion"], obj["kind"])
         return kind in self._resources or kind in self._custom
 
     def encode(self, obj: ReadOnlyObject) -> EncodedObject:
         """Encode an object; raise NotImportableError."""
-        resource = self._resources.get((obj.get("apiVersion", ""), obj.get("kind", "")))
+        resource = self._resources.get((obj["apiVersion"], obj["kind"]))
         return self._encode_custom(obj) if resource is None else self._encode_built_in(resource, obj)
 
     def _encode_built_in(self, resource: Resource, obj: ReadOnlyObject) -> EncodedObject:

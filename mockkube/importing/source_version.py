@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.api.printers.accessors import section, sections, string
 from mockkube.features.versions import Version
 
 API_SERVER_LABELS: Final = {"component": "kube-apiserver", "tier": "control-plane"}
@@ -22,10 +23,10 @@ def find_api_servers(pods: Iterable[ReadOnlyObject]) -> list[Version]:
     """Return the versions of the API servers that run as static pods."""
     found = []
     for pod in pods:
-        labels = pod["metadata"].get("labels") or {}
+        labels = section(pod, "metadata", "labels")
         if pod["metadata"].get("namespace") == "kube-system" and API_SERVER_LABELS.items() <= labels.items():
-            for container in (pod.get("spec") or {}).get("containers") or ():
-                version = parse_minor(str(container.get("image", "")).partition("@")[0].rpartition(":")[2])
+            for container in sections(pod, "spec", "containers"):
+                version = parse_minor(string(container, "image").partition("@")[0].rpartition(":")[2])
                 if version is not None:
                     found.append(version)
     return found
@@ -33,7 +34,7 @@ def find_api_servers(pods: Iterable[ReadOnlyObject]) -> list[Version]:
 
 def find_kubelet_version(node: ReadOnlyObject) -> Version | None:
     """Return the version of a node's kubelet."""
-    return parse_minor(((node.get("status") or {}).get("nodeInfo") or {}).get("kubeletVersion") or "")
+    return parse_minor(string(node, "status", "nodeInfo", "kubeletVersion"))
 
 
 def find_version(pods: Iterable[ReadOnlyObject], nodes: Iterable[ReadOnlyObject]) -> Version | None:

@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Final
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.api.printers.accessors import sections
 
 STUB_CONDITION: Final = {"name": "stub.mockkube.dev", "expression": "false"}
 CONVERSION_ANNOTATION: Final = "mockkube.dev/conversion-webhook"
@@ -44,7 +45,7 @@ def is_stub(webhook: ReadOnlyObject) -> bool:
 
 
 def _stub_configuration(obj: ReadOnlyObject) -> Object:
-    webhooks = [_stub_webhook(one) for one in obj.get("webhooks") or ()]
+    webhooks = [_stub_webhook(one) for one in sections(obj, "webhooks")]
     return {**obj, "webhooks": webhooks} if webhooks else dict(obj)
 
 
