@@ -125,7 +125,10 @@ def list_messages(error: BaseException) -> list[str]:
 
 
 def _session(token: str) -> aiohttp.ClientSession:
-    return aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"})
+    session = aiohttp.ClientSession(headers={"Authorization": f"Bearer {token}"})
+    # A request of a connection that breaks may have been carried out: a second one would be answered for the first.
+    session._retry_connection = False
+    return session
 
 
 def databases(engine: str) -> list[Database]:

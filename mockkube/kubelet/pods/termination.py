@@ -29,6 +29,7 @@ from mockkube.kubelet.pods.pod_status import (
 from mockkube.kubelet.pods.sync_result import PodSyncInput, SyncResult
 
 _DEADLINE_EXCEEDED: Final = ("DeadlineExceeded", "Pod was active on the node longer than the specified deadline")
+_CLOCK_SKEW_MAX: Final = timedelta(minutes=1)
 # upstream 1.36: pkg/kubelet/kuberuntime/kuberuntime_container.go, minimumGracePeriodInSeconds
 _STOP_SECONDS_MIN: Final = 2
 _CLEARED_FIELDS: Final = ("hostIP", "hostIPs", "podIP", "podIPs", "resources", "allocatedResources")
@@ -89,6 +90,9 @@ def terminate_pod(
     grace_seconds = metadata.get("deletionGracePeriodSeconds") or 0
     # deletionTimestamp is the end of the grace period; the delay counts from its begin.
     begun = add_seconds(parse_time(metadata["deletionTimestamp"]), -grace_seconds)
+    if begun > now + _CLOCK_SKEW_MAX:
+        # The clock was ahead when the pod was deleted: the delay is over, as no kubelet waits for days.
+        begun = now - timedelta(seconds=grace_seconds)
     hooks = _run_pre_stop_hooks(pod, statuses, sync_input, begun) if grace_seconds else {}
     hook_seconds = min(find_longest(hooks.values()), grace_seconds)
     # A container has a little time to stop after a hook that took it all.

@@ -29,10 +29,10 @@ def skip_without_etcd() -> None:
 
 
 class Proxy:
-    """Forwards connections to a port, unless their client is cut off."""
+    """Forwards connections to a port, or to the socket of a path, unless their client is cut off."""
 
-    def __init__(self, port: int) -> None:
-        self._port = port
+    def __init__(self, target: int | str) -> None:
+        self._target = target
         self._open: dict[asyncio.StreamWriter, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self.cut_off = lambda source_port: False
@@ -55,6 +55,11 @@ class Proxy:
         self.apply()
         await asyncio.gather(*self._tasks)
 
+    async def _connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+        if isinstance(self._target, str):
+            return await asyncio.open_unix_connection(self._target)
+        return await asyncio.open_connection("127.0.0.1", self._target)
+
     async def _forward(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         source_port = writer.get_extra_info("peername")[1]
         if self.cut_off(source_port):
@@ -64,7 +69,7 @@ class Proxy:
         assert task is not None
         self._tasks.add(task)
         try:
-            there_reader, there_writer = await asyncio.open_connection("127.0.0.1", self._port)
+            there_reader, there_writer = await self._connect()
         except OSError:
             writer.transport.abort()
             self._tasks.discard(task)

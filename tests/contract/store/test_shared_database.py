@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import pytest
 from mockkube_storage.engines.catalogue import open_store
@@ -210,9 +210,12 @@ async def _execute(database: str, statement: str) -> None:
 
 async def test_a_close_does_not_wait_for_a_database_that_does_not_answer(postgres: str) -> None:
     address = urlsplit(postgres)
-    proxy = Proxy(address.port or 5432)
-    port = await proxy.start()
-    store = open_store(address._replace(netloc=f"{address.username or 'postgres'}@127.0.0.1:{port}").geturl())
+    port = address.port or 5432
+    query = dict(parse_qsl(address.query))
+    folder = query.pop("host", "")
+    proxy = Proxy(f"{folder}/.s.PGSQL.{port}" if folder else port)
+    netloc = f"{address.username or 'postgres'}@127.0.0.1:{await proxy.start()}"
+    store = open_store(address._replace(netloc=netloc, query=urlencode(query)).geturl())
     await store.start()
     await store.create("/a", b"")
     proxy.is_stalled = True

@@ -32,6 +32,9 @@ class Transport(asyncio.Transport):
     def abort(self) -> None:
         self.aborted = True
 
+    def is_closing(self) -> bool:
+        return self.aborted
+
     def frames(self) -> list[tuple[int, int, int, bytes]]:
         """Type, flags, stream and payload of all frames after the preface."""
         data, found = self.sent.partition(b"SM\r\n\r\n")[2], []

@@ -431,6 +431,15 @@ def test_a_container_slower_than_its_grace_period_is_killed() -> None:
     assert (life.phase, life.container()["state"]["terminated"]["exitCode"]) == ("Failed", 137)
 
 
+def test_a_pod_that_was_deleted_while_the_clock_was_ahead_does_not_wait_for_that_time() -> None:
+    life = Life(pod({"mockkube.dev/stop-delay": "20s"}))
+    life.settle()
+    life.delete(grace_seconds=30)
+    life.now -= timedelta(days=10)
+    life.tick()
+    assert "terminated" in life.container()["state"]
+
+
 def test_a_pod_over_its_deadline_fails() -> None:
     life = Life(pod(activeDeadlineSeconds=10))
     assert life.settle().next_sync_at == NOW + timedelta(seconds=10)
