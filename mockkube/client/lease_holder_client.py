@@ -1,10 +1,13 @@
 """Client of what works under a Lease: it writes only while the Lease is held."""
 
 from collections.abc import Callable
+from typing import Final
 
 from mockkube.api.errors import Unavailable
 from mockkube.client.delegating_client import DelegatingClient
 from mockkube.client.protocol import Client
+
+_READS: Final = frozenset(("get", "list", "watch"))
 
 
 class LeaseHolderClient(DelegatingClient):
@@ -18,6 +21,6 @@ class LeaseHolderClient(DelegatingClient):
         super().__init__(client)
         self._holds_lease = holds_lease
 
-    def _before_request(self, *, is_write: bool) -> None:
-        if is_write and not self._holds_lease():
+    def _before_request(self, verb: str, kind: str = "", namespace: str = "", name: str = "") -> None:
+        if verb not in _READS and not self._holds_lease():
             raise Unavailable("this process does not hold its Lease any more: another one may do its work now")

@@ -1,9 +1,8 @@
 """Import of a cluster: adapts its objects and makes the contents of a snapshot of them."""
 
-import re
 import uuid
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field
 from datetime import datetime
@@ -13,7 +12,7 @@ import orjson
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.printers.accessors import condition, name_of, sections, string
-from mockkube.api.times import parse_micro_time, parse_time, render_time
+from mockkube.api.times import canonicalize_micro_time, canonicalize_time, parse_micro_time, parse_time, render_time
 from mockkube.apiserver.admission.plugins.service_account import ROOT_CA
 from mockkube.apiserver.registry import encoding
 from mockkube.cluster.configuration.component_settings import ComponentSettings
@@ -51,10 +50,6 @@ _ADAPTED: Final = frozenset(
         "Secret",
         "ValidatingWebhookConfiguration",
     )
-)
-# A month or day may be wrong: such an object is left out later.
-_TIME: Final = re.compile(
-    r"[0-9]{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|1[0-9]|2[0-8])T(?:[01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](?:\.[0-9]{1,6})?Z"
 )
 _NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
 # Nodes whose kubelet is another than that of most get a component each, up to this number.
@@ -181,7 +176,7 @@ class _Importer:
             return
         try:
             if obj["kind"] in _ADAPTED:
-                self._encoder.encode(obj)
+                self._encoder.encode(obj)  # raises for a malformed object, which could not be changed
             adapted = self._adapt(obj)
             if adapted is None:
                 self._report.left_out[name, f"--webhooks {self._options.webhooks}"] += 1
@@ -354,12 +349,14 @@ def _find_time(objects: Iterable[ReadOnlyObject]) -> datetime:
             for one in sections(obj, "status", "conditions"):
                 latest = max(latest, _read_time(one, "lastTransitionTime"))
         elif kind == "Lease":
-            renewed = max(renewed, _read_time(obj, "spec", "renewTime"))
+            renewed = max(renewed, _read_time(obj, "spec", "renewTime", canonicalize=canonicalize_micro_time))
     last = parse_time(latest)
     return max(last, parse_micro_time(renewed).replace(microsecond=0)) if renewed else last
 
 
-def _read_time(obj: ReadOnlyObject, *path: str) -> str:
-    """Return the time at the path; empty if there is none, or if it is malformed."""
-    text = string(obj, *path)
-    return text if _TIME.fullmatch(text) else ""
+def _read_time(obj: ReadOnlyObject, *path: str, canonicalize: Callable[[str], str] = canonicalize_time) -> str:
+    """Return the time at the path; empty if there is none, or if it is malformed, as its object is left out later."""
+    try:
+        return canonicalize(string(obj, *path))
+    except ValueError:
+        return ""

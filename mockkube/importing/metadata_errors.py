@@ -1,4 +1,4 @@
-"""What is wrong with the metadata of an object in a dump, as far as an import relies on it."""
+"""Errors in the metadata of objects of a dump, in the fields that an import reads."""
 
 from typing import Any, Final
 
@@ -10,7 +10,7 @@ _OWNER_TEXTS: Final = ("apiVersion", "kind", "name", "uid")
 
 
 def find_metadata_error(obj: ReadOnlyObject) -> str:
-    """Return an error; empty if there is none."""
+    """Return the first error in type and metadata; empty if there is none."""
     for name in ("apiVersion", "kind"):
         if not isinstance(obj.get(name), str) or not obj[name]:
             return f"{name} must be a text"

@@ -112,6 +112,12 @@ async def test_nothing_moves_in_the_import_of_a_real_cluster_at_rest() -> None:
     assert await check_snapshot(contents) == SnapshotCheck([], {})
 
 
+def test_a_dump_has_the_latest_time_of_its_objects() -> None:
+    node = realistic.make_node("w1")
+    node["status"]["conditions"][0]["lastHeartbeatTime"] = "2031-03-31T23:59:59Z"
+    assert import_objects([*make_cluster(), node]).contents.time == "2031-03-31T23:59:59Z"
+
+
 async def test_what_moves_names_the_component_that_moves_it() -> None:
     objects = [obj for obj in make_cluster() if obj["metadata"]["name"] != "web-6d4cf56db6-00000"]
     contents, _ = await complete_contents(import_objects(objects).contents)

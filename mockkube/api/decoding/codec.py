@@ -126,6 +126,7 @@ class Codec:
         }
         change_decoders = self._change_decoders
 
+        # Not one function with `decode`: that one runs for each struct of each request, and pays for every comparison.
         def decode_change(value: Any, state: DecodingState, before: Object) -> Any:
             if value.__class__ is not dict:
                 raise DecodingError

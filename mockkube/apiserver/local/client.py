@@ -358,10 +358,10 @@ class _LocalRequest:
             self.trace.__exit__(None, None, None)
         if code:
             scope, resource = self.scope, self.resource
+            label = scope_label(self.verb, scope.namespace, scope.name)
             labels = _make_labels(
-                resource.group, resource.version, resource.plural, scope.subresource, self.verb,
-                bool(scope.namespace), bool(scope.name),
-            )  # fmt: skip
+                resource.group, resource.version, resource.plural, scope.subresource, self.verb, label
+            )
             now = server.clock.monotonic()
             server.metrics.observe(labels, code, now - self.started)
             if code >= _ERROR_CODE_MIN:
@@ -382,9 +382,8 @@ class _LocalRequest:
 
 @lru_cache(maxsize=1024)
 def _make_labels(
-    group: str, version: str, plural: str, subresource: str, verb: str, has_namespace: bool, has_name: bool
+    group: str, version: str, plural: str, subresource: str, verb: str, scope: str
 ) -> RequestLabels:  # hot: per request
-    scope = scope_label(verb, "x" * has_namespace, "x" * has_name)
     return RequestLabels("", group, plural, scope, subresource, verb_label(verb), version)
 
 

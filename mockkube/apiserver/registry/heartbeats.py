@@ -1,11 +1,10 @@
 """Heartbeats: updates that set times of an object and change nothing else, like the renewal of a Lease.
 
-The first heartbeat of a client takes the way of every update, and leaves a `Heartbeat` at the stored object: the
-request that is expected next, and where the times are in the stored value. If the next update is that request, of the
-same client, and finds the object as the last one left it, the whole update can only repeat itself with other times.
-So the new value is the stored one with these times in place; decoding, defaults, managedFields, validation and
-encoding are left out. All else is as in any update: authorization, the check of the revision, a new resourceVersion,
-watches.
+The first heartbeat of a client is processed like any update. It adds a `Heartbeat` to the cached object: the request
+that is expected next, and the positions of the times in the stored value. If the same client sends that request, and
+nobody has written the object since, the update has the same result with other times. The new value is the stored one
+with these times in place; decoding, defaults, managedFields, validation and encoding are left out. Everything else is
+as in any update: authorization, the check of the revision, a new resourceVersion, watches.
 """
 
 from __future__ import annotations
@@ -135,7 +134,7 @@ def _replace_times(value: bytes, positions: Sequence[TimePosition], times: Seque
 
 @dataclass(frozen=True, slots=True)
 class ObservedUpdate:
-    """Update that took the way of every update, and may be the first of many heartbeats."""
+    """Update that was processed in full, and may be the first of many heartbeats."""
 
     sender: HeartbeatSender
     body: Object

@@ -19,6 +19,6 @@ class RateLimitedClient(DelegatingClient):
         # The controller may take its next step from this time on.
         self.ready_at = clock.monotonic()
 
-    def _before_request(self, *, is_write: bool) -> None:
+    def _before_request(self, verb: str, kind: str = "", namespace: str = "", name: str = "") -> None:
         if self._bucket is not None:
             self.ready_at = self._clock.monotonic() + self._bucket.when(self)
