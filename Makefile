@@ -72,10 +72,10 @@ proof: $(DEVELOPMENT)
 	$(PYTEST) -m long $(or $(ARGS),tests/perturb tests/interleavings)
 
 perturb: $(INSTALLED)
-	@for workload in $(or $(ARGS),conformance/perturb/*); do \
+	@failed=0; for workload in $(or $(ARGS),conformance/perturb/*); do \
 		echo "$$workload"; \
-		PATH="$(abspath $(BIN)):$$PATH" $(BIN)/mockkube perturb --workload $$workload --time 1800 --jobs 4 --quiet || exit 1; \
-	done
+		PATH="$(abspath $(BIN)):$$PATH" $(BIN)/mockkube perturb --workload $$workload --time 1800 --quiet || failed=1; \
+	done; exit $$failed
 
 conformance-long: $(INSTALLED)
 	$(BIN)/mockkube test conformance-long --timeout 900 $(ARGS)

@@ -5,12 +5,14 @@ are tried again by themselves when something is wrong.
 """
 
 import asyncio
+import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import field, replace
 from typing import Final
 
 from mockkube.cluster.configuration.errors import ConfigurationError
 from mockkube.lazy_dataclasses import dataclass
+from mockkube.perturb.capacity import ProcessorTimes, count_jobs
 from mockkube.perturb.differences import is_ignored
 from mockkube.perturb.findings import Finding, Problem, find_problems
 from mockkube.perturb.normalization import IgnoredPath
@@ -34,7 +36,8 @@ class SessionOptions:
     """Choices of the caller."""
 
     seconds_max: float = 600.0
-    jobs: int = 2
+    # None: as many as the processors bear, by the first undisturbed run.
+    jobs: int | None = None
     references: int = 3
     seed: int = 0
     # Identifiers of the perturbations to try; empty: all.
@@ -129,6 +132,7 @@ class _Session:
         self._play_workload = play
         self._workload, self._options, self._clock, self._on_progress = workload, options, clock, on_progress
         self._began = clock.monotonic()
+        self._jobs = options.jobs or 1
         self._queue = PerturbationQueue(())
         self._total = 0
         self._combines = False
@@ -150,7 +154,7 @@ class _Session:
         self._combines = not is_single and not self._has_time_for(len(planned))
         self._report("")
         async with asyncio.TaskGroup() as group:
-            for _ in range(self._options.jobs):
+            for _ in range(self._jobs):
                 group.create_task(self._work(), name="perturb")
         self._result.not_tried = list(self._queue)
         if any(one.finding is not None for one in self._result.results):
@@ -168,8 +172,11 @@ class _Session:
     async def _play_references(self) -> Reference:
         """Play the workload undisturbed: once to learn what rest is, then to learn what differs."""
         self._on_progress(Progress(0, 0, 0, "reference run 1"))
+        before = ProcessorTimes.read()
         first = await self._play(None, None)
         _check_record(first)
+        used = ProcessorTimes.read().since(before)
+        self._jobs = self._options.jobs or count_jobs(first.seconds, used, os.cpu_count() or 1)
         records = [first]
         if first.endless_writes:
             return Reference.from_records(records, self._workload)
@@ -179,7 +186,7 @@ class _Session:
             runs = "reference run 2" if count == 1 else f"reference runs 2 to {count + 1}"
             self._on_progress(Progress(0, 0, 0, runs))
         while len(records) <= count:
-            width = min(self._options.jobs, count + 1 - len(records))
+            width = min(self._jobs, count + 1 - len(records))
             async with asyncio.TaskGroup() as group:
                 playing = [group.create_task(self._play(None, learnt)) for _ in range(width)]
             records += [task.result() for task in playing]
@@ -278,7 +285,7 @@ class _Session:
     def _has_time_for(self, runs: int) -> bool:
         """Return whether so many runs probably fit into the time that is left."""
         spent = self._clock.monotonic() - self._began
-        estimate = runs * self._result.reference.seconds * _ESTIMATE_FACTOR / self._options.jobs
+        estimate = runs * self._result.reference.seconds * _ESTIMATE_FACTOR / self._jobs
         return spent + estimate < self._options.seconds_max
 
     async def _try_together(self, parts: Sequence[Perturbation]) -> None:

@@ -1,7 +1,6 @@
 """`mockkube perturb`: run a controller again and again with one disturbance each."""
 
 import asyncio
-import os
 import signal
 import sys
 from collections.abc import Callable, Coroutine
@@ -25,7 +24,8 @@ if TYPE_CHECKING:
               help="Manifests, applied in the order of their files, and perturb.yaml.")  # fmt: skip
 @click.option("--time", "seconds_max", type=click.FloatRange(1), default=600.0, show_default=True, metavar="SECONDS",
               help="How long all runs together may take.")  # fmt: skip
-@click.option("--jobs", "-j", type=click.IntRange(1), metavar="N", help="Runs at the same time. [one per core]")
+@click.option("--jobs", "-j", type=click.IntRange(1), metavar="N",
+              help="Runs at the same time. [as many as the processors bear]")  # fmt: skip
 @click.option("--references", type=click.IntRange(1), default=3, show_default=True, metavar="N",
               help="Undisturbed runs to learn from.")  # fmt: skip
 @click.option("--only", multiple=True, metavar="ID", help="Try this perturbation only. May be repeated.")
@@ -62,7 +62,7 @@ def command(command: tuple[str, ...], directory: Path | None, *, lists: bool, sc
     workload = load_workload(directory, command, _parse_steps(options["steps"]))
     session_options = SessionOptions(
         seconds_max=1.0 if lists else options["seconds_max"],
-        jobs=options["jobs"] or os.cpu_count() or 1,
+        jobs=options["jobs"],
         references=options["references"],
         seed=options["seed"],
         only=options["only"],
