@@ -8,7 +8,7 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING, TypeVar
 
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
@@ -77,8 +77,11 @@ async def _run(make_server: Callable[[], AbstractAsyncContextManager[T]], ready:
     try:
         await asyncio.wait((serving, stopped), return_when=asyncio.FIRST_COMPLETED)
         serving.cancel()
-        with suppress(asyncio.CancelledError):
+        try:
             await serving
+        except asyncio.CancelledError as error:
+            if not stop.is_set():
+                raise RuntimeError("the server has stopped by itself") from error
     finally:
         stopped.cancel()
         watchdog.close()

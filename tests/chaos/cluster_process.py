@@ -75,6 +75,12 @@ class ClusterProcess:
         async with asyncio.timeout(STOP_SECONDS_MAX):
             return await self.process.wait()
 
+    def describe(self) -> str:
+        """Return whether the process runs, or its exit code, and the end of its log."""
+        code = self.process.returncode
+        state = "the process runs" if code is None else f"the process ended with exit code {code}"
+        return f"{state}; its log ends with: {self.log.read_text(errors='replace')[-SHOWN_MAX:]}"
+
     def find_error(self) -> str:
         """Return the first error in the log and what follows it; empty if there is none."""
         text = self.log.read_text(errors="replace")

@@ -1,15 +1,23 @@
 """Reconcile changed objects of a control kind, one call at a time; own status writes are ignored."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
+from mockkube_storage.errors import StoreError
+
+from mockkube.api.errors import ApiError
 from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType, Collection
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.work_queue import WorkQueue
 
 # Queue item for a call without names.
 _NO_NAME: Final = ""
+# How long after a failed write the names are reconciled again.
+RETRY_SECONDS: Final = 1.0
+
+_LOG: Final = logging.getLogger("mockkube.cluster")
 
 
 def is_status_change(change: CacheChange) -> bool:
@@ -64,16 +72,31 @@ class Reconciler:
             self._queue.done(name)
 
     async def run(self) -> None:
-        """Reconcile until cancelled."""
-        await self._queue.run(self._process)
+        """Reconcile until cancelled; if the store is not available, reconcile the names again later."""
+        await self._queue.run(self._process_or_retry)
 
     async def _process(self, first: str) -> None:
         """Reconcile a name together with all others that wait."""
+        with self._take_with_others(first) as names:
+            await self._reconcile(names)
+
+    async def _process_or_retry(self, first: str) -> None:
+        with self._take_with_others(first) as names:
+            try:
+                await self._reconcile(names)
+            except (ApiError, StoreError) as error:
+                _LOG.warning("%s: %s: next try in %.0f s", self._collection.plural, error, RETRY_SECONDS)
+                for name in names or (_NO_NAME,):
+                    self._queue.add_after(name, RETRY_SECONDS)
+
+    @contextmanager
+    def _take_with_others(self, first: str) -> Iterator[Sequence[str]]:
+        """Take all that wait; yield their names and the first one, which the caller has taken."""
         others = list[str]()
         while self._queue.is_ready():
             others.append(self._queue.get())
         try:
-            await self._reconcile(tuple(name for name in (first, *others) if name != _NO_NAME))
+            yield tuple(name for name in (first, *others) if name != _NO_NAME)
         finally:
             for name in others:
                 self._queue.done(name)

@@ -112,3 +112,23 @@ def test_a_kubeconfig_that_was_broken_since_then_does_not_hold_up_the_end(
     (tmp_path / "config").write_text("{")
     assert not ended(directory)
     assert (tmp_path / "config").read_text() == "{"
+
+
+STOPS_BY_ITSELF = """
+import asyncio
+from contextlib import asynccontextmanager
+from mockkube.cluster.foreground import run_until_signal
+
+@asynccontextmanager
+async def serve():
+    task = asyncio.current_task()
+    yield lambda: asyncio.get_running_loop().call_later(0, task.cancel)
+
+run_until_signal(serve, lambda cancel: cancel())
+"""
+
+
+def test_a_server_that_stops_by_itself_has_failed() -> None:
+    ended = subprocess.run([sys.executable, "-c", STOPS_BY_ITSELF], capture_output=True, text=True, timeout=60)
+    assert ended.returncode == 1
+    assert "RuntimeError: the server has stopped by itself" in ended.stderr
