@@ -14,6 +14,7 @@ from mockkube.kubelet.nodes.node_leases import NodeLeases
 from mockkube.kubelet.nodes.node_rules import NodeRules, NodeStatusInput
 from mockkube.kubelet.nodes.node_status import build_status_patch, is_simulated
 from mockkube.kubelet.pod_workers import PodWorkers
+from mockkube.matching.node_heartbeats import is_heartbeat
 from mockkube.runtime.steps import Signal
 from mockkube.runtime.work_queue import WorkQueue
 
@@ -75,7 +76,7 @@ class NodeStatusWorker:
             self._release_node(name)
             self._node_numbers.release(name)
             self._events.remove_node(name)
-        else:
+        elif old is None or not is_heartbeat(old, change.object) or self._stage_controller.has_stages(change.object):
             self._queue.add(name)
             if old is not None and name in self._report_times:
                 self._record_schedulable(old, change.object)

@@ -3,8 +3,9 @@
 Engines are in `engines/`; `engines/catalogue.py` opens one by URL. A store belongs to one event loop.
 """
 
+from collections.abc import Sequence
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, runtime_checkable
 
 from mockkube_storage.model import Entry, Page
 from mockkube_storage.watch import QUEUED_EVENTS_MAX, Watch
@@ -111,3 +112,16 @@ class Store(Protocol):
         Compacting to an older revision than before does nothing. Writers are not delayed for long.
         Raises FutureRevision.
         """
+
+
+@runtime_checkable
+class BatchStore(Protocol):
+    """Store that updates many entries in one commit for less than one by one."""
+
+    async def update_all(self, updates: Sequence[tuple[str, bytes, int]]) -> list[Entry | None]:
+        """Replace entries, given as keys, values and expected revisions.
+
+        Returns None for each entry that has another revision. Each update has a revision of its own, in the order of
+        the updates; watchers receive them as one commit.
+        """
+        ...

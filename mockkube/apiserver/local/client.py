@@ -6,11 +6,13 @@ Requests pass the same authorization, admission and registry functions; only par
 import logging
 import traceback
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import lru_cache
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
 
 from mockkube_storage import errors as store_errors
+from mockkube_storage.store import BatchStore
 
 from mockkube.api.errors import ApiError, Internal, MethodNotAllowed, NotFound, Unavailable, UnsupportedMediaType
 from mockkube.api.fields import quote
@@ -35,7 +37,12 @@ from mockkube.apiserver.registry import (
 )
 from mockkube.apiserver.registry import options as registry_options
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
-from mockkube.apiserver.registry.heartbeats import HeartbeatSender, ObservedUpdate
+from mockkube.apiserver.registry.heartbeats import (
+    HeartbeatRound,
+    HeartbeatSender,
+    ObservedUpdate,
+    PreparedHeartbeat,
+)
 from mockkube.apiserver.registry.options import ListOptions, WriteOptions, parse_list_options
 from mockkube.apiserver.registry.patching import Patch
 from mockkube.apiserver.registry.resource import RequestScope, Resource
@@ -66,6 +73,8 @@ def _ignore_warnings(warnings: Sequence[str]) -> None:
     pass
 
 
+# Heartbeats in one commit; a kubelet's component has those of a tenth of all its nodes to write at one moment.
+_BATCH_MAX: Final = 128
 _SLICE_BYTES: Final = 256 * 1024
 _LARGE_BYTES: Final = 8 * 1024
 
@@ -189,6 +198,39 @@ class LocalClient:
             updated = await updating.replace(request.resource, request.scope, decoded, self._write_options)
             await _give_way_after(updated.object)
             return self._show_updated(request, obj, updated)
+
+    async def update_all(self, kind: str, objects: Sequence[Object]) -> Sequence[ReadOnlyObject | Exception]:
+        """Replace objects, each like `update`; return what it returns or raises for each."""
+        results: list[ReadOnlyObject | Exception] = []
+        batch = _HeartbeatBatch(HeartbeatSender(self, "update", ""))
+        for obj in objects:
+            metadata = obj["metadata"]
+            key = Key(metadata.get("namespace", ""), metadata.get("name", ""))
+            try:
+                is_added = batch.add(self._open_request("update", kind, key), obj)
+            except ApiError as error:  # the server is away, or does not serve the kind
+                results.append(error)
+                continue
+            if not is_added:
+                # Whatever is no heartbeat keeps its place among the others.
+                results += await self._write_batch(kind, batch)
+                results.append(await self._try_update(kind, obj))
+        return [*results, *await self._write_batch(kind, batch)]
+
+    async def _write_batch(self, kind: str, batch: "_HeartbeatBatch") -> Sequence[ReadOnlyObject | Exception]:
+        """Write and empty a batch; update in full what somebody else has written meanwhile."""
+        sent, batch.sent = batch.sent, []
+        outcomes = await batch.write(sent) if sent else ()
+        return [
+            await self._try_update(kind, one.obj) if outcome is None else outcome
+            for one, outcome in zip(sent, outcomes, strict=True)
+        ]
+
+    async def _try_update(self, kind: str, obj: Object) -> ReadOnlyObject | Exception:
+        try:
+            return await self.update(kind, obj)
+        except Exception as error:  # the caller raises it, or goes on with the others
+            return error
 
     async def patch(
         self, kind: str, key: Key, patch: object, *, patch_type: PatchType = PatchType.STRATEGIC, subresource: str = ""
@@ -378,6 +420,56 @@ class _LocalRequest:
         uri, agent = quote("/" + "/".join(filter(None, parts))), quote(scope.user_agent)
         text = f'"HTTP" verb="{verb}" URI={uri} userAgent={agent} resp={code}'
         self.server.log.write(now, LogLine(Level.INFO, text, _HTTP_VERBOSITY))
+
+
+class _SentHeartbeat(NamedTuple):
+    request: _LocalRequest
+    obj: Object
+    prepared: PreparedHeartbeat
+
+
+class _HeartbeatBatch:
+    """Updates of one kind that repeat earlier ones of a sender, to be written in one commit."""
+
+    def __init__(self, sender: HeartbeatSender) -> None:
+        self.sent: list[_SentHeartbeat] = []
+        self._sender = sender
+        self._round: HeartbeatRound | None = None
+
+    def add(self, request: _LocalRequest, obj: Object) -> bool:  # hot: per heartbeat
+        """Add an update if it repeats an earlier one and there is room; return whether it was added."""
+        if not self.sent:
+            self._round = self._start_round(request)
+        if self._round is None or len(self.sent) >= _BATCH_MAX:
+            return False
+        prepared = self._round.prepare(request.scope, obj)
+        if prepared is None:
+            return False
+        self.sent.append(_SentHeartbeat(request, obj, prepared))
+        return True
+
+    def _start_round(self, request: _LocalRequest) -> HeartbeatRound | None:
+        resource = request.resource
+        is_possible = "" in resource.strategy.heartbeat_times and isinstance(resource.dependencies.store, BatchStore)
+        # A span covers one request.
+        return HeartbeatRound(resource, self._sender) if is_possible and request.server.tracer is None else None
+
+    async def write(self, sent: Sequence[_SentHeartbeat]) -> list[ReadOnlyObject | None]:
+        """Write heartbeats; return the objects after them, and None for each that takes an update of its own."""
+        resource, view = sent[0].request.resource, sent[0].request.view
+        store = resource.dependencies.store
+        assert isinstance(store, BatchStore), "rounds are started with such stores only"
+        try:
+            with ExitStack() as requests:
+                for one in sent:
+                    requests.enter_context(one.request)
+                updates = await heartbeats.repeat_heartbeats(resource, store, [one.prepared for one in sent])
+        except ApiError:
+            return [None for _ in sent]
+        for update in updates:
+            if update is not None:
+                view.keep(update.object, update.shown)
+        return [None if update is None else update.shown for update in updates]
 
 
 @lru_cache(maxsize=1024)

@@ -37,6 +37,9 @@ from mockkube.apiserver.registry.managed_fields import manager_name
 from mockkube.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
+    from mockkube_storage.model import Entry
+    from mockkube_storage.store import BatchStore
+
     from mockkube.apiserver.registry.options import WriteOptions
     from mockkube.apiserver.registry.resource import RequestScope, Resource
     from mockkube.apiserver.registry.watch_cache import CachedObject
@@ -89,32 +92,86 @@ class Heartbeat:
     """Time of the last one in managedFields; empty if the object has none."""
 
 
+class PreparedHeartbeat(NamedTuple):
+    """Heartbeat that is ready to be written."""
+
+    cached: CachedObject
+    """Object before it."""
+    heartbeat: Heartbeat
+    times: list[Any]
+    written_at: str
+    value: bytes
+    """Value to store."""
+
+
+class HeartbeatRound:
+    """Heartbeats of one sender, to objects of one resource, at one moment."""
+
+    def __init__(self, resource: Resource, sender: HeartbeatSender) -> None:
+        self._resource, self._sender = resource, sender
+        self._written_at = render_time(resource.dependencies.clock.now())
+        # Whether admission may decide anew about updates, by namespace.
+        self._decides_anew: dict[str, bool] = {}
+
+    def prepare(self, scope: RequestScope, body: Object) -> PreparedHeartbeat | None:  # hot: per heartbeat
+        """Return what an update leads to that repeats the sender's last one; None if it does not."""
+        cached = self._resource.get_cached(scope.namespace, scope.name)
+        if cached is None or (beat := cached.heartbeat) is None or beat.sender != self._sender:
+            return None
+        times: list[Any] = [None] * len(beat.formats)
+        expected = beat.shown if beat.body is None else beat.body
+        if not take_times(body, expected, beat.body_places, times) or not are_canonical(times, beat.formats):
+            return None
+        written_at = self._written_at
+        # Without a new time nothing would be written. After a step back of the clock managedFields have another order.
+        if times == beat.times or written_at < beat.written_at or self._may_be_admitted_anew(scope):
+            return None
+        value = _replace_times(cached.stored_value, beat.positions, [*times, written_at])
+        return PreparedHeartbeat(cached, beat, times, written_at, value)
+
+    def _may_be_admitted_anew(self, scope: RequestScope) -> bool:
+        decides_anew = self._decides_anew.get(scope.namespace)
+        if decides_anew is None:
+            decides_anew = _may_be_admitted_anew(self._resource, scope)
+            self._decides_anew[scope.namespace] = decides_anew
+        return decides_anew
+
+
 async def repeat_heartbeat(
     resource: Resource, scope: RequestScope, sender: HeartbeatSender, body: Object
-) -> RepeatedUpdate | None:  # hot: per heartbeat
+) -> RepeatedUpdate | None:
     """Write what an update leads to that repeats the sender's last one; return None if it does not."""
-    cached = resource.get_cached(scope.namespace, scope.name)
-    if cached is None or (beat := cached.heartbeat) is None or beat.sender != sender:
+    prepared = HeartbeatRound(resource, sender).prepare(scope, body)
+    if prepared is None:
         return None
-    times: list[Any] = [None] * len(beat.formats)
-    expected = beat.shown if beat.body is None else beat.body
-    if not take_times(body, expected, beat.body_places, times) or not are_canonical(times, beat.formats):
-        return None
-    dependencies = resource.dependencies
-    written_at = render_time(dependencies.clock.now())
-    # Without a new time nothing would be written. After a step back of the clock managedFields have another order.
-    if times == beat.times or written_at < beat.written_at or _may_be_admitted_anew(resource, scope):
-        return None
-    value = _replace_times(cached.stored_value, beat.positions, [*times, written_at])
+    dependencies, cached = resource.dependencies, prepared.cached
     try:
-        entry = await dependencies.store.update(cached.key, value, expected=cached.revision)
+        entry = await dependencies.store.update(cached.key, prepared.value, expected=cached.revision)
     except store_errors.Conflict:
         return None
     await dependencies.watch_cache.wait_until_at(entry.revision)
-    written = find_written(resource, entry)
-    cached.heartbeat, written.heartbeat = None, beat
-    beat.times, beat.written_at = times, written_at
-    shown = beat.shown = with_times(beat.shown, beat.shown_places, times)
+    return _finish(resource, prepared, entry)
+
+
+async def repeat_heartbeats(
+    resource: Resource, store: BatchStore, prepared: Sequence[PreparedHeartbeat]
+) -> list[RepeatedUpdate | None]:
+    """Write heartbeats of one moment in one commit; return None for each object that was written meanwhile."""
+    entries = await store.update_all([(one.cached.key, one.value, one.cached.revision) for one in prepared])
+    await resource.dependencies.watch_cache.wait_until_at(
+        max((entry.revision for entry in entries if entry is not None), default=0)
+    )
+    return [
+        None if entry is None else _finish(resource, one, entry) for one, entry in zip(prepared, entries, strict=True)
+    ]
+
+
+def _finish(resource: Resource, prepared: PreparedHeartbeat, entry: Entry) -> RepeatedUpdate:  # hot: per heartbeat
+    """Return the object after a heartbeat, and expect the next one."""
+    written, beat = find_written(resource, entry), prepared.heartbeat
+    prepared.cached.heartbeat, written.heartbeat = None, beat
+    beat.times, beat.written_at = prepared.times, prepared.written_at
+    shown = beat.shown = with_times(beat.shown, beat.shown_places, prepared.times)
     shown["metadata"] = {**shown["metadata"], "resourceVersion": str(entry.revision)}
     return RepeatedUpdate(written, shown)
 

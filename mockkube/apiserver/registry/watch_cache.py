@@ -447,11 +447,17 @@ class WatchCache:
 
     async def _apply_delivered(self, watch: Watch, revision: int) -> None:
         """Apply what the store has delivered, up to a revision; let others run now and then."""
+        yields = False
         while revision > self.revision and (events := watch.take()) is not None:
             self._apply(events)
-            self._unyielded_bytes += sum([len(event.entry.value) for event in events])
+            for event in events:
+                # As if each event were a commit of its own: the order of concurrent requests follows from this number.
+                if self._unyielded_bytes >= _UNYIELDED_BYTES_MAX:
+                    self._unyielded_bytes, yields = 0, True
+                self._unyielded_bytes += len(event.entry.value)
         if self._unyielded_bytes >= _UNYIELDED_BYTES_MAX:
-            self._unyielded_bytes = 0
+            self._unyielded_bytes, yields = 0, True
+        if yields:
             await yield_to_event_loop()
 
     async def wait_until_fresh(self) -> int:

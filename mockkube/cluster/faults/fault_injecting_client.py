@@ -1,6 +1,6 @@
 """Client of a component within the process; injects the same faults as requests over HTTP get."""
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Final, TypeVar
 
@@ -257,6 +257,14 @@ class FaultInjectingClient:
                 return self._client.update(kind, obj, subresource=subresource)
 
             return await self._write("update", kind, key, send, subresource=subresource)
+
+    async def update_all(self, kind: str, objects: Sequence[Object]) -> Sequence[ReadOnlyObject | Exception]:
+        """Replace objects, each like `update`; return what it returns or raises for each."""
+        if self._is_transparent:
+            return await self._client.update_all(kind, objects)
+        from mockkube.client.batches import try_update  # most clusters have neither faults nor observers
+
+        return [await try_update(self, kind, obj) for obj in objects]
 
     async def patch(
         self, kind: str, key: Key, patch: object, *, patch_type: PatchType = PatchType.STRATEGIC, subresource: str = ""

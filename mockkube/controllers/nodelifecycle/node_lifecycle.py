@@ -27,6 +27,7 @@ from mockkube.controllers.nodelifecycle.node_monitor import NodeHealthMonitor
 from mockkube.controllers.nodelifecycle.node_writer import NodeWriter, has_taint
 from mockkube.controllers.nodelifecycle.pods_not_ready import mark_pods_not_ready
 from mockkube.controllers.tainteviction.taint_eviction import TaintEvictionController
+from mockkube.matching.node_heartbeats import is_heartbeat
 
 NAME: Final = "node-lifecycle-controller"
 SEPARATE_GATE: Final = "SeparateTaintEvictionController"
@@ -81,7 +82,8 @@ class NodeTaintController(Controller):
         self._writer = NodeWriter(self.client, self.clock)
 
     def _on_node_change(self, change: ObjectChange) -> None:
-        if change.type is not WatchEventType.DELETED:
+        # differs: upstream queues each heartbeat, too, after which taints and labels are the same.
+        if change.type is not WatchEventType.DELETED and not (change.old and is_heartbeat(change.old, change.object)):
             self.work_queue.add(key_of(change.object))
 
     async def reconcile(self, key: Key) -> ReconcileResult:

@@ -5,6 +5,7 @@ upstream 1.36: pkg/controller/ttl/ttl_controller.go
 
 from typing import ClassVar, Final, NamedTuple
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import ObjectChange
 from mockkube.client.protocol import Key, WatchEventType, key_of
 from mockkube.controllers.framework.controller import DONE, Controller, ControllerDependencies, ReconcileResult
@@ -51,11 +52,22 @@ class TTLController(Controller):
             self._node_count += 1
             if self._node_count > _TTL_BOUNDARIES[self._boundary_step].size_max:
                 self._boundary_step += 1
-        self.work_queue.add(key_of(change.object))
+        # differs: upstream queues each heartbeat, too, of which almost none leads to a write.
+        if self._needs_annotation(change.object):
+            self.work_queue.add(key_of(change.object))
+
+    def _needs_annotation(self, node: ReadOnlyObject) -> bool:
+        annotations = node["metadata"].get("annotations") or {}
+        return bool(annotations.get(ANNOTATION) != self._wanted_seconds)
+
+    @property
+    def _wanted_seconds(self) -> str:
+        """TTL for the present size of the cluster."""
+        return str(_TTL_BOUNDARIES[self._boundary_step].seconds)
 
     async def reconcile(self, key: Key) -> ReconcileResult:
         """Write the annotation if it differs from the TTL for the cluster's size."""
-        node, wanted = self.nodes.get(key), str(_TTL_BOUNDARIES[self._boundary_step].seconds)
-        if node is not None and node["metadata"].get("annotations", {}).get(ANNOTATION) != wanted:
-            await self.client.patch("Node", key, {"metadata": {"annotations": {ANNOTATION: wanted}}})
+        node = self.nodes.get(key)
+        if node is not None and self._needs_annotation(node):
+            await self.client.patch("Node", key, {"metadata": {"annotations": {ANNOTATION: self._wanted_seconds}}})
         return DONE

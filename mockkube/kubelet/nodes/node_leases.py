@@ -5,7 +5,7 @@ upstream 1.36: pkg/kubelet/kubelet.go, staging/src/k8s.io/component-helpers/apim
 
 import logging
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Final
 
@@ -13,6 +13,7 @@ from mockkube.api.errors import AlreadyExists, ApiError, Conflict, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_micro_time
 from mockkube.client.bad_objects import BadObjects
+from mockkube.client.batches import update_all
 from mockkube.client.protocol import Client, Key
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
@@ -109,45 +110,72 @@ class NodeLeases:
     async def step(self) -> None:
         """Renew the leases that are due."""
         fresh, self._new_nodes = self._new_nodes, {}
-        for node in fresh.values():
-            await self._renew(node)
+        await self._renew_all(list(fresh.values()))
         now = self._clock.monotonic()
         # In the order of their numbers, not of the nodes that were added to them first.
         for _, slot in sorted(self._slots.items()):
             if slot.nodes and slot.due_at <= now:
                 slot.due_at = now + slot.renew_seconds
-                for name, node in list(slot.nodes.items()):
-                    if name not in fresh:
-                        await self._renew(node)
+                await self._renew_all([node for name, node in slot.nodes.items() if name not in fresh])
 
-    async def _renew(self, node: ReadOnlyObject) -> None:
-        """Renew one lease; an error waits for the next round, as a lease lasts for four rounds."""
-        name = node["metadata"]["name"]
-        if not self._owns(name):
-            self.on_lost(name)
+    async def _renew_all(self, nodes: Sequence[ReadOnlyObject]) -> None:
+        """Renew the leases of some nodes in order, together as far as they are known."""
+        names: list[str] = []
+        for node in nodes:
+            name = node["metadata"]["name"]
+            if not self._owns(name):
+                self.on_lost(name)
+            elif name in self._leases:
+                names.append(name)
+            else:
+                await self._renew_known(names)
+                names = []
+                self._note_outcome(name, await self._write_first(node))
+        await self._renew_known(names)
+
+    async def _renew_known(self, names: Sequence[str]) -> None:
+        """Renew leases that this worker has written before, without reading them; conflicts show other writers."""
+        if not names:
             return
-        try:
-            self._leases[name] = await self._write_lease(node, self._leases.get(name))
-        except (NotFound, AlreadyExists, Conflict):
-            self._leases.pop(name, None)  # changed or deleted by another client: the next round reads it
-        except ApiError as error:
-            _LOG.warning("lease of node %s: %s; next try in %g s", name, error, self._slots_by_node[name].renew_seconds)
-        except Exception as error:
-            self._leases.pop(name, None)
-            self._bad_objects.record_failure(self.name, "Lease", Key(NAMESPACE, name), error)
-        else:
-            if self._bad_objects:
-                self._bad_objects.forget("Lease", Key(NAMESPACE, name), self.name)
+        renewed, known = render_micro_time(self._clock.now()), self._leases
+        # A node may have been removed while another lease was written.
+        updates = {
+            name: {**lease, "spec": {**lease["spec"], "renewTime": renewed}}
+            for name in names
+            if (lease := known.get(name)) is not None
+        }
+        outcomes = await update_all(self._client, "Lease", list(updates.values()))
+        for name, outcome in zip(updates, outcomes, strict=True):
+            self._note_outcome(name, outcome)
 
-    async def _write_lease(self, node: ReadOnlyObject, known: ReadOnlyObject | None) -> ReadOnlyObject:
-        if known is None:
+    async def _write_first(self, node: ReadOnlyObject) -> ReadOnlyObject | Exception:
+        """Renew or create a lease that this worker has not written yet; return it, or why that failed."""
+        try:
             try:
-                known = await self._client.get("Lease", Key(NAMESPACE, node["metadata"]["name"]))
+                lease = await self._client.get("Lease", Key(NAMESPACE, node["metadata"]["name"]))
             except NotFound:
                 return await self._client.create("Lease", self._make_lease(node))
-        # An update with the last written object needs no read; a conflict drops the cached lease.
-        spec = {**known["spec"], "renewTime": render_micro_time(self._clock.now())}
-        return await self._client.update("Lease", {**known, "spec": spec})
+            spec = {**lease["spec"], "renewTime": render_micro_time(self._clock.now())}
+            return await self._client.update("Lease", {**lease, "spec": spec})
+        except Exception as error:  # a lease that cannot be read stops no other
+            return error
+
+    def _note_outcome(self, name: str, outcome: ReadOnlyObject | Exception) -> None:  # hot: per renewal
+        """Keep a lease as it was written; an error waits for the next round, as a lease lasts for four rounds."""
+        slot = self._slots_by_node.get(name)
+        if slot is None:  # its node was removed meanwhile
+            return
+        if not isinstance(outcome, Exception):
+            self._leases[name] = outcome
+            if self._bad_objects:
+                self._bad_objects.forget("Lease", Key(NAMESPACE, name), self.name)
+        elif isinstance(outcome, NotFound | AlreadyExists | Conflict):
+            self._leases.pop(name, None)  # changed or deleted by another client: the next round reads it
+        elif isinstance(outcome, ApiError):
+            _LOG.warning("lease of node %s: %s; next try in %g s", name, outcome, slot.renew_seconds)
+        else:
+            self._leases.pop(name, None)
+            self._bad_objects.record_failure(self.name, "Lease", Key(NAMESPACE, name), outcome)
 
     def _make_lease(self, node: ReadOnlyObject) -> Object:
         name, uid = node["metadata"]["name"], node["metadata"].get("uid", "")

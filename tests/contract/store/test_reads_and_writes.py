@@ -3,8 +3,9 @@
 import asyncio
 
 import pytest
+from mockkube_storage.engines.memory import MemoryStore
 from mockkube_storage.errors import Conflict, FutureRevision, InvalidKey
-from mockkube_storage.model import REVISION_FIRST, Entry, Page
+from mockkube_storage.model import REVISION_FIRST, Entry, Page, put_event
 from mockkube_storage.store import Store
 
 
@@ -251,3 +252,29 @@ async def _write(store: Store, operation: str, *, expected: int) -> Entry:
 
 async def _keys(store: Store, prefix: str, *, start: str = "") -> list[str]:
     return [entry.key for entry in (await store.list(prefix, start=start)).entries]
+
+
+async def test_updates_of_many_entries_are_one_commit_with_a_revision_each() -> None:
+    async with MemoryStore() as store:
+        made = [await store.create(f"/{number}", b"1") for number in range(4)]
+        await store.delete("/3", expected=made[3].revision)
+        updates = [
+            ("/1", b"2", made[1].revision),
+            ("/0", b"2", made[0].revision - 1),
+            ("/2", b"2", made[2].revision),
+            ("/1", b"3", made[1].revision),
+            ("/3", b"2", made[3].revision),
+            ("/none", b"2", 1),
+        ]
+        before = store.revision
+        async with store.watch("", after=before) as watch:
+            entries = await store.update_all(updates)
+            first, second = (
+                Entry("/1", b"2", made[1].revision, before + 1),
+                Entry("/2", b"2", made[2].revision, before + 2),
+            )
+            assert entries == [first, None, second, None, None, None]
+            assert watch.take() == (put_event(first, made[1]), put_event(second, made[2]))
+            assert watch.take() is None
+        assert (store.revision, (await store.list("")).entries) == (before + 2, (made[0], first, second))
+        assert await store.update_all([]) == []

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mockkube_storage.engines.memory import MemoryStore
 
-from mockkube.api.errors import ApiError
+from mockkube.api.errors import ApiError, Conflict
 from mockkube.api.times import render_micro_time, render_time
 from mockkube.apiserver.admission.chain import AdmissionChain
 from mockkube.apiserver.admission.plugins.namespace_exists import NamespaceExists
@@ -21,6 +21,7 @@ from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalEndpoint
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
+from mockkube.client.batches import try_update, update_all
 from mockkube.client.identity import controller_manager, kubelet, kubelets
 from mockkube.client.protocol import DELETE_NOW, EVERYTHING, Key
 from mockkube.client.versioned_decoder import VersionedDecoder
@@ -54,6 +55,9 @@ class ThoroughClient(LocalClient):
 
     async def _repeat_heartbeat(self, request: Any, body: Any) -> None:
         return None
+
+    async def update_all(self, kind: str, objects: Any) -> Any:
+        return [await try_update(self, kind, obj) for obj in objects]
 
 
 class Server:
@@ -170,6 +174,86 @@ async def test_watchers_see_each_renewal(server: Server) -> None:
         await watch.close()
 
 
+async def prepare_leases(server: Server, count: int) -> list[Any]:
+    """Create leases and renew them once, so that another renewal of each repeats that."""
+    made = [await server.kubelets.create("Lease", make_lease(f"n{number}", server.clock)) for number in range(count)]
+    server.clock.seconds += 10
+    return list(await server.kubelets.update_all("Lease", [renew(lease, server.clock) for lease in made]))
+
+
+async def test_renewals_sent_together_are_one_commit_with_a_revision_each(server: Server) -> None:
+    leases = await prepare_leases(server, 300)
+    server.clock.seconds += 10
+    async with server.store.watch("", after=server.store.revision) as watch:
+        renewed: Any = await server.kubelets.update_all("Lease", [renew(lease, server.clock) for lease in leases])
+        commits = []
+        while (events := watch.take()) is not None:
+            commits.append([event.entry.key.rpartition("/")[2] for event in events])
+    assert len(commits) < 10
+    assert [name for commit in commits for name in commit] == [lease["metadata"]["name"] for lease in leases]
+    revisions = [int(lease["metadata"]["resourceVersion"]) for lease in renewed]
+    assert revisions == list(range(server.store.revision - 299, server.store.revision + 1))
+    for lease in renewed[::100]:
+        assert await server.kubelets.get("Lease", Key(NAMESPACE, lease["metadata"]["name"])) == lease
+        assert lease["spec"]["renewTime"] == render_micro_time(server.clock.now())
+
+
+async def test_renewals_sent_together_count_as_requests(server: Server) -> None:
+    leases = await prepare_leases(server, 5)
+
+    def read_count() -> str:
+        lines = server.server.metrics.render().decode().splitlines()
+        wanted = ("apiserver_request_total", 'resource="leases"', 'verb="PUT"')
+        return next(line for line in lines if all(part in line for part in wanted)).rpartition(" ")[2]
+
+    assert read_count() == "5"
+    server.clock.seconds += 10
+    await server.kubelets.update_all("Lease", [renew(lease, server.clock) for lease in leases])
+    assert read_count() == "10"
+
+
+async def test_each_update_sent_with_others_has_its_own_outcome(server: Server) -> None:
+    leases = await prepare_leases(server, 6)
+    changed = await server.others[1].patch("Lease", Key(NAMESPACE, "n1"), {"metadata": {"labels": {"a": "b"}}})
+    server.clock.seconds += 10
+    bodies = [renew(lease, server.clock) for lease in leases]
+    bodies[2]["spec"]["leaseDurationSeconds"] = -1
+    bodies[3] = {**bodies[3], "metadata": {**bodies[3]["metadata"], "name": "unknown"}}
+    outcomes = await update_all(server.kubelets, "Lease", [*bodies[:5], bodies[4], bodies[5]])
+    codes = [getattr(one, "code", 200) for one in outcomes]
+    # The second update of the same lease is one of an outdated resourceVersion.
+    assert codes == [200, 409, 422, 409, 200, 409, 200]
+    assert (await server.others[1].get("Lease", Key(NAMESPACE, "n1"))) == changed
+    for number in (0, 4, 5):
+        stored = await server.kubelets.get("Lease", Key(NAMESPACE, f"n{number}"))
+        assert stored["spec"]["renewTime"] == render_micro_time(server.clock.now())
+
+
+async def test_renewals_of_others_are_forbidden_one_by_one(server: Server) -> None:
+    leases = await prepare_leases(server, 2)
+    endpoint = LocalEndpoint()
+    endpoint.open(server.server)
+    server.clock.seconds += 10
+    client = LocalClient(endpoint, kubelet("n1", DEFAULT))
+    outcomes = await client.update_all("Lease", [renew(lease, server.clock) for lease in leases])
+    assert isinstance(outcomes[0], ApiError)
+    assert outcomes[0].code == 403
+    assert not isinstance(outcomes[1], Exception)
+
+
+async def test_clients_without_batches_update_one_by_one() -> None:
+    class Client:
+        async def update(self, kind: str, obj: Any) -> Any:
+            if obj["metadata"]["name"] == "b":
+                raise Conflict("somebody else was first")
+            return {**obj, "kind": kind}
+
+    objects = [{"metadata": {"name": name}} for name in "abc"]
+    first, second, third = await update_all(Client(), "Lease", objects)  # type: ignore[arg-type]  # no more is used
+    assert (first, third) == tuple({**obj, "kind": "Lease"} for obj in (objects[0], objects[2]))
+    assert isinstance(second, Conflict)
+
+
 @pytest.mark.parametrize("plural", ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"])
 async def test_a_webhook_sees_each_renewal(server: Server, plural: str) -> None:
     lease = await prepare_lease(server)
@@ -248,6 +332,7 @@ ACTIONS = st.one_of(
     st.tuples(st.just("wait"), st.sampled_from((0.0, 0.4, 1.0, 10.0, 300.0, -5.0))),
     st.tuples(st.just("renew"), CLIENTS, TIMES, LEASE_CHANGES, METADATA_CHANGES),
     st.tuples(st.just("renew"), CLIENTS, st.just("now"), st.just({}), st.just({})),
+    st.tuples(st.just("renew together"), CLIENTS, st.just("now"), st.just({}), st.just({})),
     st.tuples(
         st.just("report"),
         CLIENTS,
@@ -267,15 +352,22 @@ async def act(server: Server, name: str, action: Any) -> Any:
         case "wait", seconds:
             clock.seconds += seconds
             return None
-        case "renew", number, time, changes, metadata:
+        case "renew" | "renew together" as how, number, time, changes, metadata:
             kept = server.kept.get("lease")
             if kept is None:
                 return server.kept.setdefault("lease", await server.kubelets.create("Lease", make_lease(name, clock)))
             given_time = {"now": render_micro_time(clock.now()), "same": kept["spec"].get("renewTime")}.get(time, time)
             body = {**kept, "spec": {**kept["spec"], "renewTime": given_time, **changes}}
             body["metadata"] = {**kept["metadata"], **metadata}
+            client = server.client(number)
             try:
-                server.kept["lease"] = await server.client(number).update("Lease", body)
+                if how == "renew":
+                    server.kept["lease"] = await client.update("Lease", body)
+                else:
+                    (outcome,) = await client.update_all("Lease", [body])
+                    if isinstance(outcome, Exception):
+                        raise outcome
+                    server.kept["lease"] = outcome
             except ApiError:
                 server.kept["lease"] = await server.kubelets.get("Lease", lease_key)
                 raise

@@ -1,0 +1,31 @@
+"""Updates of many objects at once, by clients that can."""
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.client.protocol import Client
+
+
+@runtime_checkable
+class BatchClient(Protocol):
+    """Client that sends many updates for less than one by one."""
+
+    async def update_all(self, kind: str, objects: Sequence[Object]) -> Sequence[ReadOnlyObject | Exception]:
+        """Replace objects, each like `Client.update`; return what that returns or raises for each."""
+        ...
+
+
+async def update_all(client: Client, kind: str, objects: Sequence[Object]) -> Sequence[ReadOnlyObject | Exception]:
+    """Replace objects, each like `Client.update`; return what that returns or raises for each."""
+    if isinstance(client, BatchClient):
+        return await client.update_all(kind, objects)
+    return [await try_update(client, kind, obj) for obj in objects]
+
+
+async def try_update(client: Client, kind: str, obj: Object) -> ReadOnlyObject | Exception:
+    """Replace an object; return what `Client.update` returns or raises."""
+    try:
+        return await client.update(kind, obj)
+    except Exception as error:  # the caller handles it as that of one object
+        return error
