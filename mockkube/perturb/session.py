@@ -55,6 +55,8 @@ class PerturbationResult:
     perturbation: Perturbation
     record: RunRecord
     finding: Finding | None = None
+    # Why the workload takes the finding for right; then it is not in `finding`.
+    known_reason: str = ""
 
     @property
     def is_reached(self) -> bool:
@@ -79,6 +81,15 @@ class SessionResult:
     # Runs with perturbations, without those that repeat a finding.
     runs: int = 0
     seconds: float = 0.0
+
+    @property
+    def known(self) -> dict[str, list[str]]:
+        """Identifiers of perturbations whose findings the workload takes for right, by the reason."""
+        reasons: dict[str, list[str]] = {}
+        for one in self.results:
+            if one.known_reason:
+                reasons.setdefault(one.known_reason, []).append(one.perturbation.id)
+        return reasons
 
     @property
     def findings(self) -> list[Finding]:
@@ -159,6 +170,7 @@ class _Session:
         self._result.not_tried = list(self._queue)
         if any(one.finding is not None for one in self._result.results):
             await self._learn_more(2)
+            self._leave_out_known()
             await self._minimize()
         self._result.seconds = self._clock.monotonic() - self._began
         return self._result
@@ -230,6 +242,13 @@ class _Session:
         if not finding.problems:
             self._result.dropped.append(finding)
             result.finding = None
+
+    def _leave_out_known(self) -> None:
+        """Leave out findings that the workload takes for right."""
+        for result in self._result.results:
+            known = self._workload.find_known(result.perturbation.id)
+            if result.finding is not None and known is not None:
+                result.finding, result.known_reason = None, known.reason
 
     async def _minimize(self) -> None:
         """Find out which steps the findings need, while there is time."""

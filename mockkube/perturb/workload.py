@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Final
 
@@ -47,6 +48,19 @@ class ForbiddenState:
 
 
 @dataclass(frozen=True, slots=True)
+class KnownFinding:
+    """Perturbations after which another state is right, and why."""
+
+    # Identifiers; `*` stands for any text.
+    perturbations: tuple[str, ...]
+    reason: str
+
+    def covers(self, perturbation: str) -> bool:
+        """Return whether a perturbation is one of them."""
+        return any(fnmatchcase(perturbation, pattern) for pattern in self.perturbations)
+
+
+@dataclass(frozen=True, slots=True)
 class Workload:
     """Cluster, processes and steps that every run plays."""
 
@@ -67,6 +81,7 @@ class Workload:
     step_seconds_max: float = STEP_SECONDS_MAX
     # Kinds of perturbations to try; empty: all.
     kinds: tuple[str, ...] = ()
+    known: tuple[KnownFinding, ...] = ()
     # Numbers of the steps to play; empty: all.
     chosen_steps: frozenset[int] = frozenset()
 
@@ -78,6 +93,10 @@ class Workload:
     def last_step(self) -> int:
         """Number of the last step that is played."""
         return max((number for number in range(1, len(self.steps) + 1) if self.plays(number)), default=0)
+
+    def find_known(self, perturbation: str) -> KnownFinding | None:
+        """Return why a perturbation may leave another state; None if nothing is known of it."""
+        return next((one for one in self.known if one.covers(perturbation)), None)
 
     def find_process(self, user: str) -> str:
         """Return the name of the process that has a user; empty for other users."""

@@ -10,7 +10,14 @@ from mockkube.cluster.configuration.errors import ConfigurationError
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.perturb.normalization import USUALLY_IGNORED, IgnoredPath
 from mockkube.perturb.planning.catalogue import KINDS
-from mockkube.perturb.workload import PATIENCE_SECONDS, STEP_SECONDS_MAX, ForbiddenState, ProcessSpec, Workload
+from mockkube.perturb.workload import (
+    PATIENCE_SECONDS,
+    STEP_SECONDS_MAX,
+    ForbiddenState,
+    KnownFinding,
+    ProcessSpec,
+    Workload,
+)
 from mockkube.scenario.errors import ScenarioError
 from mockkube.scenario.fields import Seconds, SourceLocation, Tree, read
 from mockkube.scenario.file_format import API_VERSION
@@ -42,6 +49,14 @@ class ProcessFields:
 
 
 @dataclass(frozen=True)
+class KnownFields:
+    """Findings that are right as they are."""
+
+    perturbations: Annotated[tuple[str, ...], "identifiers, as findings have them; * stands for any text"]
+    reason: Annotated[str, "why another state is right then"]
+
+
+@dataclass(frozen=True)
 class WorkloadSpec:
     """Specification of a workload."""
 
@@ -57,6 +72,7 @@ class WorkloadSpec:
     patience: Annotated[Seconds, "how long the controller may rest before it has to be done"] = PATIENCE_SECONDS
     timeout: Annotated[Seconds, "how long a step may take"] = STEP_SECONDS_MAX
     perturbations: Annotated[tuple[str, ...], "kinds of perturbations to try; all by default"] = ()
+    known: Annotated[tuple[KnownFields, ...], "findings that are right as they are; they do not count"] = ()
 
 
 @dataclass(frozen=True)
@@ -117,6 +133,7 @@ def _load(directory: Path, command: tuple[str, ...]) -> Workload:
         patience_seconds=spec.patience,
         step_seconds_max=spec.timeout,
         kinds=spec.perturbations,
+        known=tuple(_list_known(spec.known, given, below)),
     )
 
 
@@ -141,6 +158,14 @@ def _check_kinds(kinds: Sequence[str], given: Any, location: SourceLocation) -> 
         if kind not in KINDS:
             below = location.child(given, "perturbations").child(given["perturbations"], index)
             raise below.error(f"{kind!r} is no perturbation: known are {', '.join(KINDS)}")
+
+
+def _list_known(fields: Sequence[KnownFields], given: Any, location: SourceLocation) -> Iterator[KnownFinding]:
+    for index, one in enumerate(fields):
+        if not one.perturbations or not one.reason.strip():
+            below = location.child(given, "known").child(given["known"], index)
+            raise below.error("give perturbations like 'lag/3-4/nodes', and the reason why their findings are right")
+        yield KnownFinding(one.perturbations, one.reason)
 
 
 def _list_forbidden(given: Any, location: SourceLocation) -> Iterator[ForbiddenState]:

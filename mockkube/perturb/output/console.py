@@ -35,6 +35,7 @@ def render_result(result: SessionResult, *, verbose: bool = False) -> Iterator[s
         yield ENDLESS_REMEDY
     if result.dropped:
         yield f"Dropped, because undisturbed runs showed it too: {', '.join(one.id for one in result.dropped)}"
+    yield from (f"Known: {', '.join(names)}: {reason}" for reason, names in result.known.items())
     yield summarize(result)
 
 

@@ -27,6 +27,9 @@ _CAUSES: Final[Mapping[str, str]] = {
     webhooks.TIMEOUT: "a failed write is not tried again; or, with failurePolicy Ignore, nobody adds what it adds",
     webhooks.SLOW: "it relies on how long a write takes",
 }
+_HIDDEN_STATE: Final = (
+    "or it never saw the state between the steps, and need not act on it: then name the finding under `known`"
+)
 
 ENDLESS_REMEDY: Final = (
     "Nothing else is tried, because there is no rest to compare. If the writes are meant, like a heartbeat, ignore the "
@@ -41,7 +44,10 @@ _REST_REMEDY: Final = (
 def describe_cause(finding: Finding) -> str:
     """Return what usually causes such a finding; empty if nothing can be said."""
     perturbation = finding.record.perturbation
-    return "" if perturbation is None else _CAUSES.get(perturbation.kind, "")
+    cause = "" if perturbation is None else _CAUSES.get(perturbation.kind, "")
+    if perturbation is not None and perturbation.kind == watches.LAG and len(perturbation.steps) > 1:
+        return f"{cause}; {_HIDDEN_STATE}"
+    return cause
 
 
 def explain_names(result: SessionResult) -> str:

@@ -17,14 +17,18 @@ def render_junit(result: SessionResult) -> str:
         "tests": str(len(result.results) + len(result.not_tried) + 1),
         "failures": str(failures),
         "errors": "0",
-        "skipped": str(len(result.not_tried)),
+        "skipped": str(len(result.not_tried) + sum(map(len, result.known.values()))),
         "time": f"{result.seconds:.3f}",
     }
     root = ElementTree.Element("testsuites", {"name": summarize(result), **counts})
     suite = ElementTree.SubElement(root, "testsuite", {"name": str(result.workload.directory), **counts})
     _add_case(suite, "undisturbed", result.reference.seconds, next(iter(result.undisturbed), None), result)
     for one in result.results:
-        _add_case(suite, one.perturbation.id, one.record.seconds, one.finding, result)
+        case = _add_case(suite, one.perturbation.id, one.record.seconds, one.finding, result)
+        if one.known_reason:
+            ElementTree.SubElement(
+                case, "skipped", {"message": remove_control_characters(f"known: {one.known_reason}")}
+            )
     for perturbation in result.not_tried:
         case = ElementTree.SubElement(suite, "testcase", {"name": perturbation.id, "classname": "perturb"})
         ElementTree.SubElement(case, "skipped", {"message": "no time was left"})
@@ -34,12 +38,13 @@ def render_junit(result: SessionResult) -> str:
 
 def _add_case(
     suite: ElementTree.Element, name: str, seconds: float, finding: Finding | None, result: SessionResult
-) -> None:
+) -> ElementTree.Element:
     case = ElementTree.SubElement(suite, "testcase", {"name": name, "classname": "perturb", "time": f"{seconds:.3f}"})
     if finding is None:
-        return
+        return case
     problems = [str(one) for one in finding.problems]
     lines = [finding.text, *problems, f"again: {format_command(result, finding)}", ""]
     lines += [render_entry(entry) for entry in cut_timeline(build_timeline(finding.record))]
     failure = ElementTree.SubElement(case, "failure", {"message": remove_control_characters(problems[0])})
     failure.text = remove_control_characters("\n".join(lines))
+    return case

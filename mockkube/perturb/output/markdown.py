@@ -35,6 +35,9 @@ def _render(result: SessionResult) -> Iterator[str]:
     if warning := warn_about_rest(result):
         yield ""
         yield warning
+    for reason, known in result.known.items():
+        yield ""
+        yield f"Known: {', '.join(f'`{one}`' for one in known)}: {reason}"
     if result.not_tried:
         yield ""
         yield f"Not tried for lack of time: {', '.join(f'`{one.id}`' for one in result.not_tried)}."

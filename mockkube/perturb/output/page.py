@@ -59,6 +59,7 @@ def render_report(result: SessionResult) -> str:
         results=sorted(result.results, key=lambda one: one.finding is None),
         not_tried=result.not_tried,
         references=result.reference.records,
+        known=result.known,
         names=explain_names(result),
         warning=warn_about_rest(result),
         remedy=ENDLESS_REMEDY if result.undisturbed and result.reference.last.endless_writes else "",

@@ -12,10 +12,11 @@ _BAD, _MISSED, _GOOD, _NOT_TRIED = (
     ("good", "ok"),
     ("none", "not tried"),
 )
+_KNOWN: Final = ("good", "known finding")
 TILE_KEYS: Final = (
     TileKey("bad", "finding: the controller does not recover"),
     TileKey("wait", "did not take place"),
-    TileKey("good", "ok: it ends as undisturbed"),
+    TileKey("good", "ok: it ends as undisturbed, or otherwise as is known to be right"),
     TileKey("none", "not tried for lack of time"),
 )
 
@@ -36,4 +37,6 @@ def list_tiles(result: SessionResult, links: Mapping[str, str]) -> list[TileRow]
 def _judge(one: PerturbationResult) -> tuple[str, str]:
     if one.finding is not None:
         return _BAD
+    if one.known_reason:
+        return _KNOWN
     return _GOOD if one.is_reached else _MISSED

@@ -5,8 +5,13 @@ from typing import Any
 
 import pytest
 
+from mockkube.perturb.output.console import render_result
+from mockkube.perturb.output.junit import render_junit
+from mockkube.perturb.output.markdown import render_markdown
+from mockkube.perturb.output.page import render_report
 from mockkube.perturb.recorder import RunRecord
 from mockkube.perturb.session import SessionOptions, SessionResult, run_session
+from mockkube.perturb.workload import KnownFinding
 from mockkube.perturb.workload_run import RunPlan
 from mockkube.runtime.virtual_time import VirtualClock
 from tests.unit.perturb.records import record, request, workload
@@ -99,6 +104,20 @@ async def test_what_an_earlier_one_has_prevented_is_tried_alone() -> None:
     result = await run(player)
     assert player.played == ["+".join(CRASHES), CRASHES[1]]
     assert all(one.is_reached for one in result.results)
+
+
+async def test_a_known_finding_does_not_count() -> None:
+    known = KnownFinding(("crash/1/*",), "so it is in Kubernetes")
+    player = Player(CRASHES[0])
+    chosen = SessionOptions(jobs=1, references=1)
+    given = workload(kinds=("crash",), known=(known,))
+    result = await run_session(given, chosen, VirtualClock(), lambda progress: None, player.play)
+    assert list_results(result) == dict.fromkeys(CRASHES, False)
+    assert (result.findings, result.known) == ([], {"so it is in Kubernetes": [CRASHES[0]]})
+    assert "Known: crash/1/create-configmaps-1: so it is in Kubernetes" in list(render_result(result))
+    assert '<skipped message="known: so it is in Kubernetes" />' in render_junit(result)
+    assert "Known: `crash/1/create-configmaps-1`: so it is in Kubernetes" in render_markdown(result)
+    assert "known finding" in render_report(result)
 
 
 async def test_a_combination_can_be_repeated() -> None:

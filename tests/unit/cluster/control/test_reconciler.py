@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import pytest
 from mockkube_storage.errors import Unavailable
-from mockkube_storage.store import Entry
+from mockkube_storage.model import Entry
 
 from mockkube.api.errors import Conflict
 from mockkube.apiserver.registry.watch_cache import CachedObject, Collection
