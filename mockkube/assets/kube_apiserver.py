@@ -205,8 +205,8 @@ def _make_tls_context(options: KubeApiserverOptions) -> ssl.SSLContext:
 
 def _create_serving_certificate(directory: Path, certificate: Path, key: Path, address: str) -> None:
     """Write a self-signed serving certificate, as the real server does when there is none."""
-    from mockkube.cluster.api_servers.credentials import find_machine_names
     from mockkube.cluster.state.certificates import issue_self_signed_serving_certificate
+    from mockkube.cluster.state.server_names import find_machine_names
 
     try:
         directory.mkdir(parents=True, exist_ok=True)

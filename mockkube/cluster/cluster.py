@@ -23,7 +23,7 @@ from mockkube_storage.store import Store
 from mockkube.api.errors import ApiError, Invalid
 from mockkube.api.times import parse_time
 from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server, build_api_server
-from mockkube.cluster.api_servers.credentials import Credentials, find_advertised_address
+from mockkube.cluster.api_servers.credentials import Credentials
 from mockkube.cluster.api_servers.tcp_listener import bind, get_url
 from mockkube.cluster.components.component_runner import resolve_flags
 from mockkube.cluster.configuration.cluster_configuration import MEMORY, ClusterConfiguration
@@ -41,6 +41,7 @@ from mockkube.cluster.state.atomic_files import write_atomically
 from mockkube.cluster.state.cluster_store import start_cluster_store
 from mockkube.cluster.state.kubeconfig import KubeconfigEntries, render_kubeconfig
 from mockkube.cluster.state.kubeconfig_contexts import KubeconfigContexts
+from mockkube.cluster.state.server_names import find_advertised_address
 from mockkube.cluster.state.state_directory import (
     AlreadyRunningError,
     RunningRecord,
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
     from mockkube.cluster.control_plane import ControlPlane
     from mockkube.cluster.faults.faults import Faults
     from mockkube.cluster.replication.process_leases import ProcessLeases
+    from mockkube.cluster.state.certificate_process import CertificateProcess
     from mockkube.runtime.tracing import MakeTracer
 
 # Ephemeral clusters without a name that may run at the same time.
@@ -106,9 +108,11 @@ class Cluster:
         random: Random | None = None,
         make_api_server: Callable[[ApiServerDependencies], Server] | None = None,
         store_templates: "StoreTemplates | None" = None,
+        certificate_process: "CertificateProcess | None" = None,
     ) -> None:
         """Fill an ephemeral store from `store_templates`, which is faster from the second cluster of a process on.
 
+        If the state directory has no CA, take the certificates that `certificate_process` creates.
         Raises StartError if the configuration names a snapshot that cannot be read.
         """
         self._snapshot = None if configuration.snapshot is None else load_snapshot(configuration.snapshot)
@@ -125,6 +129,7 @@ class Cluster:
         self._random = random or Random()
         self._make_api_server = make_api_server or build_api_server
         self._store_templates = store_templates
+        self._certificate_process = certificate_process
         self._control_plane: ControlPlane | None = None
         self._process_leases: ProcessLeases | None = None
         self._stack = AsyncExitStack()
@@ -158,7 +163,11 @@ class Cluster:
             _LOG.log(level, "%s: %s", ", ".join(components), notice.text)
         resolve_flags(self._configuration)
         lock = self._lock_directory(stack)
-        configuration, directory = self._configuration, self._directory
+        configuration = self._configuration
+        if configuration.ephemeral and not self._directory.is_durable():
+            # Its files are deleted when the cluster stops: whether they survive a crash of the machine does not matter.
+            self._directory = replace(self._directory, durable=False)
+        directory = self._directory
         listening = bind(configuration.bind, configuration.port)
         stack.callback(listening.close)
         store = await self._open_store(stack)
@@ -230,7 +239,9 @@ class Cluster:
         configuration, directory, clock = self._configuration, self._directory, self._real_clock
         if configuration.join:
             return await Credentials.join(configuration, directory, store, clock=clock, random=self._random)
-        return Credentials.load_or_create(configuration, directory, clock=clock, random=self._random)
+        process = self._certificate_process
+        created = None if process is None else await process.read()
+        return Credentials.load_or_create(configuration, directory, clock=clock, random=self._random, created=created)
 
     async def _open_control_store(self, stack: AsyncExitStack) -> Store:
         """Return the started store of the control resources."""
@@ -344,7 +355,7 @@ def _describe_running(url: str, credentials: Credentials, directory: StateDirect
 
 def _write_ready_file(stack: AsyncExitStack, path: Path, content: str) -> None:
     try:
-        write_atomically(path, content)
+        write_atomically(path, content, durable=False)  # after a crash of the machine, nothing is ready
     except OSError as error:
         raise StartError(f"ready file {path}: {error.strerror}: give one that can be written, --ready-file") from None
     stack.callback(path.unlink, missing_ok=True)

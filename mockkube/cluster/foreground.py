@@ -8,18 +8,22 @@ import resource
 import signal
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import AbstractAsyncContextManager
+from contextlib import AbstractAsyncContextManager, ExitStack
 from typing import TYPE_CHECKING, TypeVar
 
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
+from mockkube.cluster.state.certificates import Certificates
 from mockkube.cluster.state.state_directory import StateDirectory
 from mockkube.cluster.watchdog import Watchdog
+from mockkube.runtime.clock import RealClock
 
 if TYPE_CHECKING:
     from mockkube.cluster.cluster import RunningCluster
+    from mockkube.cluster.state.certificate_process import CertificateProcess
 
 T = TypeVar("T")
 
+_LOG = logging.getLogger("mockkube.cluster")
 _STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 _AUTHORITY_VARIABLES = ("SSL_CERT_FILE", "SSL_CERT_DIR")
 # Thresholds of the garbage collector: objects decoded from JSON are many, and none of them is in a cycle.
@@ -40,13 +44,44 @@ def run_in_foreground(
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
     directory = StateDirectory.for_cluster(configuration.name, environment)
+    with ExitStack() as stack:
+        certificate_process = start_certificate_process(configuration, directory, stack)
 
-    def make_cluster() -> AbstractAsyncContextManager["RunningCluster"]:
-        from mockkube.cluster.cluster import Cluster
+        def make_cluster() -> AbstractAsyncContextManager["RunningCluster"]:
+            from mockkube.cluster.cluster import Cluster
 
-        return Cluster(configuration, directory)
+            return Cluster(configuration, directory, certificate_process=certificate_process)
 
-    run_until_signal(make_cluster, ready)
+        run_until_signal(make_cluster, ready)
+
+
+def start_certificate_process(
+    configuration: ClusterConfiguration, directory: StateDirectory, stack: ExitStack
+) -> "CertificateProcess | None":
+    """Start the process that creates certificates, unless there is a CA that issues them; the stack ends it."""
+    if not configuration.tls or configuration.join or _has_authority(configuration, directory):
+        return None
+    from mockkube.cluster.state.certificate_process import CertificateProcess, CertificateProcessError
+    from mockkube.cluster.state.server_names import find_certificate_names
+
+    try:
+        names = find_certificate_names(configuration)
+        return stack.enter_context(CertificateProcess(names, now=RealClock().now()))
+    except CertificateProcessError as error:
+        _LOG.warning("no process creates certificates, this one does: %s", error)
+        return None
+
+
+def _has_authority(configuration: ClusterConfiguration, directory: StateDirectory) -> bool:
+    """Return whether there is a CA where the cluster will keep its files."""
+    try:
+        # An ephemeral cluster without a name leaves the directory to the cluster that runs there.
+        makes_way = configuration.ephemeral and "name" not in configuration.given_settings
+        if makes_way and directory.find_holder_pid() is not None:
+            return False
+        return Certificates(directory.certificates).authority_key.exists()
+    except OSError:
+        return True  # that it cannot be read is reported when it is locked
 
 
 def run_until_signal(make_server: Callable[[], AbstractAsyncContextManager[T]], ready: Callable[[T], None]) -> None:

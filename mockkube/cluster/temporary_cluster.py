@@ -10,13 +10,13 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from mockkube.cluster.api_servers.credentials import find_machine_names
 from mockkube.cluster.api_servers.store_templates import get_store_templates
 from mockkube.cluster.cluster import Cluster, RunningCluster
 from mockkube.cluster.configuration.cluster_configuration import SETTINGS, ClusterConfiguration, resolve_configuration
 from mockkube.cluster.configuration.errors import ConfigurationError
 from mockkube.cluster.state.atomic_files import PRIVATE, make_private_directory
 from mockkube.cluster.state.certificates import ensure_certificates
+from mockkube.cluster.state.server_names import find_machine_names
 from mockkube.cluster.state.state_directory import StateDirectory
 from mockkube.runtime.clock import RealClock
 from mockkube.runtime.random import Random

@@ -116,7 +116,10 @@ ALONE = ("scheduler,controllers,kubelets",)
     ("flags", "modules_max", "unneeded"),
     [
         pytest.param(
-            {"ephemeral": True, "without": ALONE}, 510, {"sqlalchemy", "yaml", "re2", "hpack"}, id="memory, API server"
+            {"ephemeral": True, "without": ALONE},
+            510,
+            {"sqlalchemy", "yaml", "re2", "hpack", "cryptography"},
+            id="memory, API server",
         ),
         pytest.param(
             {"without": ALONE}, 490, {"sqlalchemy", "yaml", "re2", "hpack", "cryptography"}, id="SQLite, API server"

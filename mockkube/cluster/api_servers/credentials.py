@@ -1,7 +1,6 @@
 """Credentials of a cluster: token and certificates, kept in its state directory, and the authenticator for them."""
 
 import ssl
-from contextlib import suppress
 from typing import TYPE_CHECKING, Self
 
 from mockkube_storage.store import Store
@@ -9,7 +8,6 @@ from mockkube_storage.store import Store
 from mockkube.cluster.api_servers.tcp_listener import make_tls_context
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.configuration.errors import StartError
-from mockkube.cluster.configuration.values import WILDCARD_ADDRESSES
 from mockkube.cluster.state.atomic_files import write_atomically
 from mockkube.cluster.state.certificates import (
     ADMIN,
@@ -19,6 +17,7 @@ from mockkube.cluster.state.certificates import (
     install_authorities,
     load_or_create_authorities,
 )
+from mockkube.cluster.state.server_names import find_certificate_names
 from mockkube.cluster.state.state_directory import StateDirectory, make_unwritable_error
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
@@ -27,6 +26,7 @@ from mockkube.runtime.random import Random
 if TYPE_CHECKING:
     from mockkube.apiserver.http.filters.authentication import Authenticator
     from mockkube.apiserver.identity.service_account_tokens import TokenIssuer
+    from mockkube.cluster.state.certificate_process import CreatedCertificates
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,15 +40,21 @@ class Credentials:
 
     @classmethod
     def load_or_create(
-        cls, configuration: ClusterConfiguration, directory: StateDirectory, *, clock: Clock, random: Random
+        cls,
+        configuration: ClusterConfiguration,
+        directory: StateDirectory,
+        *,
+        clock: Clock,
+        random: Random,
+        created: "CreatedCertificates | None" = None,
     ) -> Self:
-        """Load the credentials from the state directory; create missing ones."""
+        """Load the credentials from the state directory; create missing ones, or take the certificates created."""
         try:
             token = configuration.token or directory.load_token()
             if token is None:
                 token = random.new_token()
                 write_atomically(directory.token, token + "\n", durable=directory.durable)
-            return cls(token, _ensure_certificates(configuration, directory, clock))
+            return cls(token, _ensure_certificates(configuration, directory, clock, created))
         except OSError as error:
             raise make_unwritable_error(directory.path, error) from None
 
@@ -103,14 +109,21 @@ class Credentials:
 
 
 def _ensure_certificates(
-    configuration: ClusterConfiguration, directory: StateDirectory, clock: Clock
+    configuration: ClusterConfiguration,
+    directory: StateDirectory,
+    clock: Clock,
+    created: "CreatedCertificates | None" = None,
 ) -> Certificates | None:
     if not configuration.tls:
         return None
-    names = [*find_machine_names(configuration.bind), *configuration.cert_extra_sans]
-    if configuration.join or configuration.advertise_address is not None:
-        names.append(configuration.advertise_address or find_advertised_address(configuration.bind))
-    return ensure_certificates(directory.certificates, names, now=clock.now())
+    names = find_certificate_names(configuration) if created is None else created.names
+    return ensure_certificates(
+        directory.certificates,
+        names,
+        now=clock.now(),
+        durable=directory.durable,
+        created=None if created is None else created.files,
+    )
 
 
 def make_authenticator(configuration: ClusterConfiguration, token: str) -> "Authenticator":
@@ -122,30 +135,3 @@ def make_authenticator(configuration: ClusterConfiguration, token: str) -> "Auth
     open_to_all = not configuration.tls and configuration.token is None
     admin = User(ADMIN, groups=(MASTERS,))
     return Authenticator({token: admin}, anonymous=UNSECURED_USER if open_to_all else ANONYMOUS_USER)
-
-
-def find_machine_names(bind_address: str) -> list[str]:
-    """Return further names for the serving certificate: the address, or on a wildcard the host's name and addresses."""
-    if bind_address not in WILDCARD_ADDRESSES:
-        return [bind_address]
-    import socket
-
-    name = socket.gethostname()
-    with suppress(OSError):
-        found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
-        return [name, *sorted({str(address[4][0]).partition("%")[0] for address in found})]
-    return [name]
-
-
-def find_advertised_address(bind_address: str) -> str:
-    """Return the address at which others reach a server: the one it listens on, or on a wildcard the machine's own."""
-    if bind_address not in WILDCARD_ADDRESSES:
-        return bind_address
-    import socket
-
-    family, target = (socket.AF_INET6, "2001:db8::1") if ":" in bind_address else (socket.AF_INET, "192.0.2.1")
-    # Connecting a datagram socket sends nothing; it chooses the address of the default route, as upstream does.
-    with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as probe:
-        probe.connect((target, 9))
-        return str(probe.getsockname()[0])
-    return "::1" if ":" in bind_address else "127.0.0.1"

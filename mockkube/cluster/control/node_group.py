@@ -1,10 +1,11 @@
 """Node groups: validation and printer columns. They grow and shrink by `mockkube/nodegroups`."""
 
+import re
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 
-from mockkube.api.fields import FieldError, duplicate, invalid, required, too_many
+from mockkube.api.fields import FieldError, duplicate, forbidden, invalid, not_supported, required, too_many
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.names import check_dns_label, check_label_value
 from mockkube.api.printers.ages import format_time_since
@@ -15,6 +16,12 @@ from mockkube.api.validation.labels import validate_label_name, validate_labels
 SIZE_MAX: Final = 10_000
 INSTANCE_TYPES_MAX: Final = 1000
 ZONES_MAX: Final = 100
+_BUDGETS_MAX: Final = 50
+_POLICIES: Final = ("WhenEmpty", "WhenEmptyOrUnderutilized")
+_REASONS: Final = ("Empty", "Underutilized", "Drifted")
+_AFTER: Final = re.compile(r"([0-9]{1,6}[smh])+|Never")
+_NODES: Final = re.compile(r"(100|[0-9]{1,2})%|[0-9]{1,9}")
+_DURATION: Final = re.compile(r"(([0-9]{1,6}[hm])|([0-9]{1,6}h[0-9]{1,6}m))(0s)?")
 _SECONDS_MAX: Final = 30 * 24 * 3600.0
 
 
@@ -37,6 +44,7 @@ class NodeGroupStrategy(StatusStrategy):
             *_validate_quantities(spec.get("limits") or {}, "spec.limits"),
             *_validate_seconds(spec, "spec", ("provisionSeconds",)),
             *_validate_scale_down(spec.get("scaleDown") or {}),
+            *_validate_disruption(spec),
         ]
 
     def validate_update(self, new: ReadOnlyObject, old: ReadOnlyObject, context: StrategyContext) -> list[FieldError]:
@@ -121,6 +129,49 @@ def _validate_scale_down(rules: ReadOnlyObject) -> Iterator[FieldError]:
     threshold = rules.get("utilizationThreshold", 0)
     if not 0 <= threshold <= 1:
         yield invalid("spec.scaleDown.utilizationThreshold", threshold, "must be from 0 to 1")
+
+
+def _validate_disruption(spec: ReadOnlyObject) -> Iterator[FieldError]:
+    disruption, at = spec.get("disruption"), "spec.disruption"
+    if disruption is None:
+        return
+    if spec.get("scaleDown") is not None:
+        yield forbidden("spec.scaleDown", "may not be set together with disruption, whose consolidation replaces it")
+    policy = disruption.get("consolidationPolicy")
+    if policy is not None and policy not in _POLICIES:
+        yield not_supported(f"{at}.consolidationPolicy", policy, _POLICIES)
+    after = disruption.get("consolidateAfter")
+    if after is not None and not _AFTER.fullmatch(after):
+        yield invalid(f"{at}.consolidateAfter", after, "must be Never, or hours, minutes and seconds like 30s or 1h30m")
+    budgets = disruption.get("budgets") or ()
+    if len(budgets) > _BUDGETS_MAX:
+        yield too_many(f"{at}.budgets", len(budgets), _BUDGETS_MAX)
+        return
+    for index, budget in enumerate(budgets):
+        yield from _validate_budget(budget, f"{at}.budgets[{index}]")
+
+
+def _validate_budget(budget: ReadOnlyObject, at: str) -> Iterator[FieldError]:
+    # A cluster without node groups starts faster without the parser of schedules.
+    from mockkube.api.kinds.batch.cron_schedule import find_schedule_error
+
+    nodes = budget.get("nodes")
+    if nodes is not None and not _NODES.fullmatch(nodes):
+        yield invalid(f"{at}.nodes", nodes, "must be a number of nodes, or a percentage from 0% to 100%")
+    for index, reason in enumerate(budget.get("reasons") or ()):
+        if reason not in _REASONS:
+            yield not_supported(f"{at}.reasons[{index}]", reason, _REASONS)
+    schedule, duration = budget.get("schedule"), budget.get("duration")
+    if schedule is not None and duration is None:
+        yield required(f"{at}.duration", "give the time for which the schedule's budget applies, like 8h")
+    if duration is not None and schedule is None:
+        yield required(f"{at}.schedule", "give the times at which the budget begins, like 0 9 * * mon-fri")
+    if schedule is not None and "TZ=" in schedule:
+        yield invalid(f"{at}.schedule", schedule, "time zones are not supported: times are in UTC")
+    elif schedule is not None and (text := find_schedule_error(schedule)) is not None:
+        yield invalid(f"{at}.schedule", schedule, text)
+    if duration is not None and not _DURATION.fullmatch(duration):
+        yield invalid(f"{at}.duration", duration, "must be hours and minutes, like 8h, 30m or 1h30m")
 
 
 def _make_cells(obj: ReadOnlyObject, now: datetime) -> list[Cell]:

@@ -207,6 +207,7 @@ _NODE_GROUP_SPEC: Final = _make_object_schema(
     nodeSelector=_describe(_TEXTS, "Labels of existing nodes that belong to the group, too."),
     provisionSeconds=_describe(_SECONDS, "Time until a new node registers; 60 by default."),
     scaleDown={"$ref": _make_reference("NodeGroupScaleDown")},
+    disruption={"$ref": _make_reference("NodeGroupDisruption")},
 )
 _NODE_GROUP_INSTANCE_TYPE: Final = _make_object_schema(
     "Type of instance.",
@@ -230,6 +231,28 @@ _NODE_GROUP_SCALE_DOWN: Final = _make_object_schema(
     unneededSeconds=_describe(_SECONDS, "Time for which a node is not needed before it goes; 600 by default."),
     delayAfterAddSeconds=_describe(_SECONDS, "Time after adding nodes in which none goes; 600 by default."),
 )
+_NODE_GROUP_DISRUPTION: Final = _make_object_schema(
+    "Consolidation of the nodes as by Karpenter, in place of scaleDown.",
+    consolidationPolicy=_describe(
+        _STRING, "WhenEmpty, or WhenEmptyOrUnderutilized (default): which nodes are removed."
+    ),
+    consolidateAfter=_describe(
+        _STRING, "Time after a pod comes or goes in which a node is left alone, like 30s; 0s by default, or Never."
+    ),
+    budgets={
+        "type": "array",
+        "items": {"$ref": _make_reference("NodeGroupDisruptionBudget")},
+        "description": "Nodes that may be disrupted at a time; by default 10% of them.",
+        "x-kubernetes-list-type": "atomic",
+    },
+)
+_NODE_GROUP_DISRUPTION_BUDGET: Final = _make_object_schema(
+    "Nodes that may be disrupted at a time.",
+    nodes=_describe(_STRING, "Number, or percentage of the nodes, which is rounded up; 10% by default."),
+    reasons=_describe(_NAMES, "Empty, Underutilized or Drifted; all by default."),
+    schedule=_describe(_STRING, "Times in UTC at which the budget begins to apply, in the syntax of cron."),
+    duration=_describe(_STRING, "Time for which the budget applies, like 8h; required with schedule."),
+)
 _NODE_GROUP_STATUS: Final = _make_object_schema(
     "Nodes of the group.",
     observedGeneration=_GENERATION,
@@ -238,6 +261,7 @@ _NODE_GROUP_STATUS: Final = _make_object_schema(
     coming=_describe(_NUMBER, "Number of nodes that were ordered and have not registered."),
     unneeded=_describe(_NUMBER, "Number of nodes that are not needed at present."),
     leaving=_describe(_NUMBER, "Number of nodes that are being removed."),
+    consolidated=_describe(_NUMBER, "Number of nodes that consolidation removed."),
     pricePerHour=_describe(_STRING, "Price of all registered nodes per hour."),
 )
 DEFINITIONS: Final[Mapping[str, Object]] = {
@@ -272,6 +296,8 @@ DEFINITIONS: Final[Mapping[str, Object]] = {
         ("NodeGroupInstanceType", _NODE_GROUP_INSTANCE_TYPE),
         ("NodeGroupTaint", _NODE_GROUP_TAINT),
         ("NodeGroupScaleDown", _NODE_GROUP_SCALE_DOWN),
+        ("NodeGroupDisruption", _NODE_GROUP_DISRUPTION),
+        ("NodeGroupDisruptionBudget", _NODE_GROUP_DISRUPTION_BUDGET),
         ("NodeGroupStatus", _NODE_GROUP_STATUS),
     )
 }
@@ -285,10 +311,10 @@ _POINTERS: Final = {
         ("FaultSpec", ("match", "inject", "count", "share", "seed")),
         ("FaultInjection", ("status",)),
         ("FaultStatus", ("injected",)),
-        ("NodeGroupSpec", ("minSize", "provisionSeconds", "scaleDown")),
+        ("NodeGroupSpec", ("minSize", "provisionSeconds", "scaleDown", "disruption")),
         ("NodeGroupInstanceType", ("pricePerHour",)),
         ("NodeGroupScaleDown", ("utilizationThreshold", "unneededSeconds", "delayAfterAddSeconds")),
-        ("NodeGroupStatus", ("size", "ready", "coming", "unneeded", "leaving")),
+        ("NodeGroupStatus", ("size", "ready", "coming", "unneeded", "leaving", "consolidated")),
     )
 }
 

@@ -5,7 +5,7 @@ what only new ones need is imported late.
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -125,7 +125,7 @@ class Authorities:
 
 
 @dataclass(frozen=True, slots=True)
-class _Authority:
+class Authority:
     """One CA with its key; its name is encoded."""
 
     certificate: bytes
@@ -163,20 +163,73 @@ def install_authorities(directory: Path, authorities: Authorities) -> None:
     make_private_directory(directory)
     files.metadata.unlink(missing_ok=True)
     for path, content in contents.items():
-        write_atomically(path, content, mode=PRIVATE if path.suffix == ".key" else _PUBLIC)
+        write_atomically(path, content, mode=_get_mode(path.name))
 
 
-def ensure_certificates(directory: Path, names: Sequence[str], *, now: datetime) -> Certificates:
+def ensure_certificates(
+    directory: Path,
+    names: Sequence[str],
+    *,
+    now: datetime,
+    durable: bool = True,
+    created: Mapping[str, bytes] | None = None,
+) -> Certificates:
     """Return certificates valid for these host names, creating missing ones; OSError if they cannot be written.
 
-    The CA survives a change of names and a renewal, so that clients keep trusting it.
+    The CA survives a change of names and a renewal, so that clients keep trusting it. Without one, `created` becomes
+    the content of the files: what `create_certificates` has returned for these names.
     """
     certificates = Certificates(directory)
-    hosts = tuple(dict.fromkeys((*SERVICE_NAMES, *LOOPBACK, *names)))
-    if not _are_usable(certificates, hosts, now):
-        make_private_directory(directory)
-        _issue(certificates, hosts, now)
+    if _are_usable(certificates, _list_hosts(names), now):
+        return certificates
+    make_private_directory(directory)
+    authority = _load_authority(certificates.authority, certificates.authority_key, now)
+    front_proxy = _load_authority(certificates.front_proxy_authority, certificates.front_proxy_authority_key, now)
+    if created is None or authority is not None or front_proxy is not None:
+        created = create_certificates(names, now=now, authority=authority, front_proxy=front_proxy)
+    # A torn file would be worse than an empty one, but each is smaller than a block.
+    for name, content in created.items():
+        write_atomically(directory / name, content, mode=_get_mode(name), durable=durable)
     return certificates
+
+
+def create_certificates(
+    names: Sequence[str],
+    *,
+    now: datetime,
+    authority: "Authority | None" = None,
+    front_proxy: "Authority | None" = None,
+) -> dict[str, bytes]:
+    """Return keys and certificates of a cluster by file name, in the order in which they are to be written.
+
+    A CA that is not given is new, and one of them. The key of a new front proxy's CA is not, so nothing else can be
+    issued.
+    """
+    files: dict[str, bytes] = {}
+    if authority is None:
+        authority = _create_self_signed(_AUTHORITY_NAME, now)
+        files |= {"ca.key": _encode_key(authority.key), "ca.crt": authority.certificate}
+    front_proxy = front_proxy or _create_self_signed(_FRONT_PROXY_AUTHORITY_NAME, now)
+    hosts, until = _list_hosts(names), min(now + CERTIFICATE_LIFETIME, authority.until)
+    requests = (
+        ("apiserver", _LeafRequest("kube-apiserver", (), hosts, now, until), authority),
+        ("admin", _LeafRequest(ADMIN, (MASTERS,), (), now, until), authority),
+        ("front-proxy-client", _LeafRequest("front-proxy-client", (), (), now, until), front_proxy),
+    )
+    for stem, request, issuer in requests:
+        leaf = _create_leaf(request, issuer)
+        files |= {f"{stem}.key": leaf.key, f"{stem}.crt": leaf.certificate}
+    files["front-proxy-ca.crt"] = front_proxy.certificate
+    facts = {"notAfter": until.isoformat(), "hosts": hosts}
+    return {**files, "certificates.json": json.dumps(facts).encode() + b"\n"}
+
+
+def _list_hosts(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys((*SERVICE_NAMES, *LOOPBACK, *names)))
+
+
+def _get_mode(name: str) -> int:
+    return _PUBLIC if name.endswith(".crt") else PRIVATE
 
 
 def issue_client_certificate(
@@ -188,16 +241,15 @@ def issue_client_certificate(
     request = _LeafRequest(name, tuple(groups), (), now, min(now + CERTIFICATE_LIFETIME, authority.until))
     stem = name.replace("/", "-").replace(":", "-")
     path, key_path = certificates.directory / f"{stem}.crt", certificates.directory / f"{stem}.key"
-    _issue_leaf(path, key_path, request, authority)
+    _write_leaf(path, key_path, request, authority)
     return path, key_path
 
 
 def issue_self_signed_serving_certificate(path: Path, key_path: Path, names: Sequence[str], *, now: datetime) -> None:
     """Write a serving certificate for these host names, signed by its own key, which is kept nowhere else."""
     authority = _create_self_signed("mockkube-serving-ca", now)
-    hosts = tuple(dict.fromkeys((*SERVICE_NAMES, *LOOPBACK, *names)))
-    request = _LeafRequest("kube-apiserver", (), hosts, now, now + CERTIFICATE_LIFETIME)
-    _issue_leaf(path, key_path, request, authority)
+    request = _LeafRequest("kube-apiserver", (), _list_hosts(names), now, now + CERTIFICATE_LIFETIME)
+    _write_leaf(path, key_path, request, authority)
 
 
 def _are_usable(certificates: Certificates, hosts: Sequence[str], now: datetime) -> bool:
@@ -214,32 +266,7 @@ def _are_usable(certificates: Certificates, hosts: Sequence[str], now: datetime)
         return False
 
 
-def _issue(certificates: Certificates, hosts: Sequence[str], now: datetime) -> None:
-    """Create and write missing certificates, and a CA if there is no valid one."""
-    authority = _load_authority(certificates.authority, certificates.authority_key, now)
-    if authority is None:
-        authority = _create_self_signed(_AUTHORITY_NAME, now)
-        _write_certificate(certificates.authority, certificates.authority_key, authority.certificate, authority.key)
-    until = min(now + CERTIFICATE_LIFETIME, authority.until)
-    serving = _LeafRequest("kube-apiserver", (), tuple(hosts), now, until)
-    _issue_leaf(certificates.serving, certificates.serving_key, serving, authority)
-    admin = _LeafRequest(ADMIN, (MASTERS,), (), now, until)
-    _issue_leaf(certificates.admin, certificates.admin_key, admin, authority)
-    _issue_front_proxy(certificates, now, until)
-    facts = {"notAfter": until.isoformat(), "hosts": list(hosts)}
-    write_atomically(certificates.metadata, json.dumps(facts) + "\n")
-
-
-def _issue_front_proxy(certificates: Certificates, now: datetime, until: datetime) -> None:
-    """Issue the front proxy's certificate; the key of a new CA is not stored, so nothing else can be issued."""
-    shared = _load_authority(certificates.front_proxy_authority, certificates.front_proxy_authority_key, now)
-    authority = shared or _create_self_signed(_FRONT_PROXY_AUTHORITY_NAME, now)
-    client = _LeafRequest("front-proxy-client", (), (), now, until)
-    _issue_leaf(certificates.front_proxy, certificates.front_proxy_key, client, authority)
-    write_atomically(certificates.front_proxy_authority, authority.certificate, mode=_PUBLIC)
-
-
-def _load_authority(path: Path, key_path: Path, now: datetime) -> _Authority | None:
+def _load_authority(path: Path, key_path: Path, now: datetime) -> Authority | None:
     """Load a CA; None if it is missing, damaged or expires within a certificate's lifetime."""
     try:
         pem, key_pem = path.read_bytes(), key_path.read_bytes()
@@ -259,10 +286,10 @@ def _load_authority(path: Path, key_path: Path, now: datetime) -> _Authority | N
     until = certificate.not_valid_after_utc
     if until < now + CERTIFICATE_LIFETIME:
         return None
-    return _Authority(certificate.public_bytes(Encoding.PEM), certificate.subject.public_bytes(), until, key)
+    return Authority(certificate.public_bytes(Encoding.PEM), certificate.subject.public_bytes(), until, key)
 
 
-def _create_self_signed(common_name: str, now: datetime) -> _Authority:
+def _create_self_signed(common_name: str, now: datetime) -> Authority:
     from mockkube.cluster.state import certificate_encoding as encoding
 
     key, name, until = _new_key(), encoding.encode_name(common_name), now + AUTHORITY_LIFETIME
@@ -270,7 +297,7 @@ def _create_self_signed(common_name: str, now: datetime) -> _Authority:
     contents = encoding.CertificateContents(
         name, name, now - CLOCK_SKEW, until, key.public_key(), extensions, encoding.new_serial_number()
     )
-    return _Authority(encoding.sign(contents, key), name, until, key)
+    return Authority(encoding.sign(contents, key), name, until, key)
 
 
 def _new_key() -> "EllipticCurvePrivateKey":
@@ -290,8 +317,15 @@ class _LeafRequest:
     until: datetime
 
 
-def _issue_leaf(path: Path, key_path: Path, request: _LeafRequest, authority: _Authority) -> None:
-    """Write a certificate and its new key."""
+@dataclass(frozen=True, slots=True)
+class _Leaf:
+    """Certificate and its key in PEM."""
+
+    certificate: bytes
+    key: bytes
+
+
+def _create_leaf(request: _LeafRequest, authority: Authority) -> _Leaf:
     from mockkube.cluster.state import certificate_encoding as encoding
 
     key = _new_key()
@@ -304,12 +338,13 @@ def _issue_leaf(path: Path, key_path: Path, request: _LeafRequest, authority: _A
         encoding.encode_leaf_extensions(request.hosts, authority.key.public_key()),
         encoding.new_serial_number(),
     )
-    _write_certificate(path, key_path, encoding.sign(contents, authority.key), key)
+    return _Leaf(encoding.sign(contents, authority.key), _encode_key(key))
 
 
-def _write_certificate(path: Path, key_path: Path, certificate: bytes, key: "EllipticCurvePrivateKey") -> None:
-    write_atomically(key_path, _encode_key(key))
-    write_atomically(path, certificate, mode=_PUBLIC)
+def _write_leaf(path: Path, key_path: Path, request: _LeafRequest, authority: Authority) -> None:
+    leaf = _create_leaf(request, authority)
+    write_atomically(key_path, leaf.key)
+    write_atomically(path, leaf.certificate, mode=_PUBLIC)
 
 
 def _encode_key(key: "EllipticCurvePrivateKey") -> bytes:

@@ -148,7 +148,8 @@ class RunningRecord:
 
     def write(self, directory: StateDirectory) -> None:
         """Replace the record in the state directory."""
-        write_atomically(directory.running, json.dumps(asdict(self)) + "\n", durable=directory.durable)
+        # After a crash of the machine, the cluster does not run.
+        write_atomically(directory.running, json.dumps(asdict(self)) + "\n", durable=False)
 
     @classmethod
     def read(cls, directory: StateDirectory) -> Self | None:

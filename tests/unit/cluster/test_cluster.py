@@ -18,8 +18,10 @@ from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Serve
 from mockkube.cluster.cluster import Cluster
 from mockkube.cluster.configuration.cluster_configuration import MEMORY, ClusterConfiguration
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
+from mockkube.cluster.state.certificate_process import CertificateProcess
 from mockkube.cluster.state.certificates import Certificates
 from mockkube.cluster.state.state_directory import RunningRecord, StateDirectory
+from mockkube.runtime.clock import RealClock
 
 Build = Callable[[ApiServerDependencies], Server]
 Fixture = Callable[..., Cluster]
@@ -68,6 +70,18 @@ async def test_over_tls_the_client_certificate_names_the_administrator(
         context.load_cert_chain(certificates.admin, certificates.admin_key)
         answer = await ask(running.url, tls=context)
     assert answer == "kubernetes-admin system:masters,system:authenticated"
+
+
+async def test_without_the_process_that_creates_certificates_the_cluster_does_it_itself(
+    directory: StateDirectory, build: Build, caplog: pytest.LogCaptureFixture
+) -> None:
+    configuration = ClusterConfiguration(name="lab", port=0, db=MEMORY, given_settings=frozenset({"name"}))
+    with CertificateProcess([], now=RealClock().now(), python="/bin/false") as process:
+        async with Cluster(configuration, directory, make_api_server=build, certificate_process=process) as running:
+            context = ssl.create_default_context(cafile=running.ca_file)
+            answer = await ask(running.url, token=running.token, tls=context)
+    assert answer == "kubernetes-admin system:masters,system:authenticated"
+    assert "the process that creates certificates has failed, this one creates them: exit code 1" in caplog.text
 
 
 async def test_over_tls_nobody_is_anonymous(cluster: Fixture) -> None:

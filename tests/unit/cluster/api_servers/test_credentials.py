@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from mockkube.cluster.api_servers.credentials import Credentials, find_machine_names
+from mockkube.cluster.api_servers.credentials import Credentials
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.configuration.errors import StartError
+from mockkube.cluster.state.server_names import find_machine_names
 from mockkube.cluster.state.state_directory import StateDirectory
 from mockkube.runtime.clock import RealClock
 from mockkube.runtime.random import Random
