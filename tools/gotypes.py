@@ -59,9 +59,13 @@ def fields(body: str) -> list[list[object]]:
     return rows
 
 
-def _lines(facts: dict[str, Any]) -> list[str]:
-    """A line for each package, so that changes can be read."""
-    return [f"  {json.dumps(name)}: {json.dumps(facts[name], separators=(',', ':'))}" for name in sorted(facts)]
+def _flatten(facts: dict[str, dict[str, Any]]) -> dict[str, Any]:
+    """Return the facts by package and name in one."""
+    return {f"{package}.{name}": fact for package, named in facts.items() for name, fact in named.items()}
+
+
+def _format(name: str, fact: Any) -> str:
+    return f"{json.dumps(name)}: {json.dumps(fact, separators=(',', ':'))}"
 
 
 def main() -> None:
@@ -79,8 +83,9 @@ def main() -> None:
                 if target not in ("struct", "interface"):
                     names.setdefault(package, {}).setdefault(name, target)
     out = Path(__file__).parents[1] / "mockkube/api/data/gotypes.json"
-    lines, named = _lines(structs), _lines(names)
-    out.write_text('{"structs": {\n' + ",\n".join(lines) + '\n},\n"names": {\n' + ",\n".join(named) + "\n}}\n")
+    table = {**_flatten(names), **_flatten(structs)}
+    # A line for each type: changes can be read, and a type without the others.
+    out.write_text("{\n" + ",\n".join(_format(name, table[name]) for name in sorted(table)) + "\n}\n")
 
 
 if __name__ == "__main__":

@@ -2,8 +2,9 @@
 
 Two sources are joined: the published JSON schemas in `data/published` (fields per version, list and patch
 keys; `tools/published_types.py` writes them) and `data/gotypes.json` (order, Go type, omitempty: what the schemas
-lack). A proposal adds its fields as an overlay. Nodes are built when first used; `codec.py` compiles them into
-decoders. Descriptions, two thirds of the published text, are in files of their own that only OpenAPI documents load.
+lack). A proposal adds its fields as an overlay. Types are read and nodes built when first used; `codec.py` compiles
+them into decoders. Descriptions, two thirds of the published text, are in files of their own that only OpenAPI
+documents load.
 """
 
 import re
@@ -18,9 +19,11 @@ from typing import Any, Final
 import orjson
 
 from mockkube.api.compile_cache import CompileCache
+from mockkube.api.lazy_table import LazyTable, load_lines
 from mockkube.features.versions import DEFAULT, Version
 from mockkube.lazy_dataclasses import dataclass
 
+_DATA: Final = Path(__file__).parent / "data"
 _META: Final = "io.k8s.apimachinery.pkg.apis.meta.v1."
 
 
@@ -169,19 +172,19 @@ class Schema:
         return f"+{sha256(added).hexdigest()[:12]}"
 
     @cached_property
-    def definitions(self) -> dict[str, dict[str, Any]]:
+    def definitions(self) -> LazyTable:
         """JSON schema of each type by its full name, overlays included, without the published descriptions."""
-        definitions = dict(_load_published("types", self.version))
+        published = _load_published("types", self.version)
+        overlaid = {}
         for name, properties in self._overlays.items():
-            known = definitions.get(name)
-            if known is None:  # this version does not have the type
-                continue
-            definitions[name] = {**known, "properties": {**known.get("properties", {}), **properties}}
-        return definitions
+            if name in published:  # else this version does not have the type
+                known = published[name]
+                overlaid[name] = {**known, "properties": {**known.get("properties", {}), **properties}}
+        return published.with_entries(overlaid)
 
     def describe_definition(self, name: str) -> dict[str, Any]:
         """Return the JSON schema of a type with the published descriptions of it and of its fields."""
-        definition = self.definitions[name]
+        definition: dict[str, Any] = self.definitions[name]
         added = self._overlays.get(name, {})
         published = _load_published("descriptions", self.version).get(name, {})
         texts = {each: text for each, text in published.items() if each not in added}
@@ -196,8 +199,8 @@ class Schema:
     def _definitions_by_kind(self) -> dict[tuple[str, str, str], str]:
         return {
             (entry["group"], entry["version"], entry["kind"]): name
-            for name, definition in self.definitions.items()
-            for entry in definition.get("x-kubernetes-group-version-kind", ())
+            for name, kinds in self.definitions.find_all("x-kubernetes-group-version-kind")
+            for entry in kinds
         }
 
     @property
@@ -213,6 +216,17 @@ class Schema:
         """Return the type of a kind; None if this version does not have it."""
         name = self.find_definition(group, version, kind)
         return self.get_type(name) if name else None
+
+    def get_kind_type(self, group: str, version: str, kind: str) -> TypeNode:
+        """Return the type of a kind that this version has."""
+        node = self.find_kind_type(group, version, kind)
+        assert node is not None, f"{self.version} has {kind} of {group}/{version}"
+        return node
+
+    def has_status(self, group: str, version: str, kind: str) -> bool:
+        """Return whether objects of a kind have a status."""
+        name = self.find_definition(group, version, kind)
+        return name is not None and "status" in self.definitions[name].get("properties", {})
 
     def added_fields(self, node: TypeNode) -> Collection[str]:
         """Return the names of the fields that an overlay adds to a struct."""
@@ -234,7 +248,7 @@ class Schema:
         return self._nodes.get_or_compile(definition, lambda: self._fill_fields(built), built)
 
     def _build_type(self, definition: str) -> TypeNode:
-        raw = self.definitions[definition]
+        raw: Mapping[str, Any] = self.definitions[definition]
         go = _go_name(definition)
         if definition in _SPECIAL:
             return TypeNode(_SPECIAL[definition], go, definition, raw=raw)
@@ -277,7 +291,7 @@ class Schema:
         if kind == "object" and raw.get("properties"):  # published types have none of these, proposals may
             return self._fill_fields(TypeNode(Shape.STRUCT, go, raw=raw))
         if kind == "array":
-            items = go if go.startswith("[]") else load_go_types()["names"].get(package, {}).get(go, "[]")
+            items = go if go.startswith("[]") else find_go_alias(package, go) or "[]"
             return TypeNode(
                 Shape.LIST,
                 _format_go_type(go, package),
@@ -343,24 +357,37 @@ def _format_go_map(go: str, package: str) -> str:
     return _format_go_type(go, package)
 
 
-def _load_data(path: str) -> Any:
-    return orjson.loads((Path(__file__).parent / "data" / path).read_bytes())
+@cache
+def _load_go_types() -> LazyTable:
+    return LazyTable(load_lines(_DATA / "gotypes.json"))
+
+
+def find_go_struct(package: str, name: str) -> list[tuple[str, str, str, int]] | None:
+    """Return the fields of a Go struct: name, type, tag for empty values, number; None if it is no struct."""
+    found = _load_go_types().get(f"{package}.{name}")
+    return found if isinstance(found, list) else None
+
+
+def find_go_alias(package: str, name: str) -> str:
+    """Return the Go type that a name stands for; empty if it is a struct or not known."""
+    found = _load_go_types().get(f"{package}.{name}")
+    return found if isinstance(found, str) else ""
 
 
 @cache
-def load_go_types() -> Any:
-    """Return the Go types of the API: structs by package, and what other names stand for."""
-    return _load_data("gotypes.json")
-
-
-@cache
-def _load_published(content: str, version: Version) -> dict[str, dict[str, Any]]:
+def _load_published(content: str, version: Version) -> LazyTable:
     """Return `types` or `descriptions` of a version by type; versions share what did not change between them."""
-    table = _load_data(f"published/{content}-{version}.json")
+    lines = _load_published_lines(content, version)
+    return LazyTable({name: lines[name] for name in sorted(lines) if lines[name]})
+
+
+@cache
+def _load_published_lines(content: str, version: Version) -> Mapping[str, bytes]:
+    lines = load_lines(_DATA / f"published/{content}-{version}.json")
     if version != DEFAULT:  # other files hold what differs from their neighbour, and null for a type it alone has
         neighbour = Version(version.major, version.minor + (1 if version < DEFAULT else -1))
-        table = _load_published(content, neighbour) | table
-    return {name: table[name] for name in sorted(table) if table[name] is not None}
+        return {**_load_published_lines(content, neighbour), **lines}
+    return lines
 
 
 def _go_fields(definition: str) -> Iterator[_GoField]:
@@ -370,11 +397,9 @@ def _go_fields(definition: str) -> Iterator[_GoField]:
 
 
 def _struct_fields(package: str, name: str) -> Iterator[_GoField]:
-    structs = load_go_types()["structs"]
-    rows = structs.get(package, {}).get(name)
+    rows = find_go_struct(package, name)
     if rows is None:
-        alias = load_go_types()["names"].get(package, {}).get(name)
-        if alias:
+        if alias := find_go_alias(package, name):
             yield from _struct_fields(_package_of_type(package, alias), alias.rpartition(".")[2])
         return
     for field_name, go, empty, _ in rows:
@@ -396,5 +421,4 @@ def _package_of_type(package: str, go: str) -> str:
         return package
     group = package.partition("/")[0]
     candidates = ["meta/v1"] if qualifier == "metav1" else [f"{group}/v1", "core/v1", "meta/v1"]
-    structs = load_go_types()["structs"]
-    return next((one for one in candidates if name in structs.get(one, {})), package)
+    return next((one for one in candidates if find_go_struct(one, name) is not None), package)

@@ -1,9 +1,9 @@
 """Decoder of objects as a component of one version does: unknown fields are dropped."""
 
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 
-from mockkube.api.decoding.codec import Codec, DecodingError, DecodingState
+from mockkube.api.decoding.codec import Codec, Decoder, DecodingError, DecodingState
 from mockkube.api.errors import Internal
 from mockkube.api.json_objects import Object
 from mockkube.api.schema import Schema
@@ -37,14 +37,16 @@ class VersionedDecoder:
 
     def decoder_for(self, group: str, version: str, kind: str) -> ObjectDecoder:
         """Return the decoder for objects of a kind; custom resources keep all their fields."""
-        node = self.schema.find_kind_type(group, version, kind)
-        if node is None:
+        if not self.has_kind(group, version, kind):
             return keep_all_fields
-        decode = self._codec.get_decoder(node)
+
+        @cache  # compiled with the first object: components decode few of the kinds that they could
+        def get_decoder() -> Decoder:
+            return self._codec.get_decoder(self.schema.get_kind_type(group, version, kind))
 
         def decode_known_fields(obj: Object) -> Object:
             try:
-                known: Object = decode(obj, DecodingState())
+                known: Object = get_decoder()(obj, DecodingState())
             except DecodingError as error:
                 raise Internal(f"a component of {self.schema.version} cannot decode this {kind}") from error
             return known

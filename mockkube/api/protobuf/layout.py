@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from mockkube.api.schema import Shape, TypeField, TypeNode, load_go_types
+from mockkube.api.schema import Shape, TypeField, TypeNode, find_go_alias, find_go_struct
 from mockkube.lazy_dataclasses import dataclass
 
 _META: Final = "meta/v1"
@@ -32,9 +32,9 @@ def is_items_message(node: TypeNode) -> bool:
 
 
 def _struct_fields(package: str, name: str, fields: Mapping[str, TypeField]) -> tuple[WireField, ...]:
-    rows = load_go_types()["structs"].get(package, {}).get(name)
+    rows = find_go_struct(package, name)
     if rows is None:
-        alias = load_go_types()["names"].get(package, {}).get(name, "")
+        alias = find_go_alias(package, name)
         return _struct_fields(*_find_declaration(package, alias), fields) if alias else ()
     found = []
     for field_name, go, _, number in rows:
@@ -54,5 +54,4 @@ def _find_declaration(package: str, go: str) -> tuple[str, str]:
         return package, name
     group = package.partition("/")[0]
     candidates = [_META] if qualifier == "metav1" else [f"{group}/v1", "core/v1", _META]
-    structs = load_go_types()["structs"]
-    return next((one for one in candidates if name in structs.get(one, {})), package), name
+    return next((one for one in candidates if find_go_struct(one, name) is not None), package), name

@@ -92,7 +92,7 @@ class CustomResource(Resource):
     ) -> None:
         kind = crd.to_kind_info(version, is_terminating=is_terminating)
         strategy = CustomResourceStrategy(crd, version)
-        super().__init__(kind, version.name, codec.get_node(version), lambda: strategy, dependencies)
+        super().__init__(kind, version.name, lambda: codec.get_node(version), lambda: strategy, dependencies)
         self.crd = crd
         self.custom_version = version
         self.is_terminating = is_terminating

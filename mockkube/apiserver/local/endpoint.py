@@ -108,7 +108,9 @@ class LocalServer:
 
 
 def _is_equal(one: Schema, other: Schema) -> bool:
-    return one is other or (one.version == other.version and one.definitions == other.definitions)
+    return one is other or (
+        type(one) is type(other) and one.version == other.version and one.overlay_digest == other.overlay_digest
+    )
 
 
 class LocalEndpoint:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, Final
 
 from mockkube_storage.store import Store
@@ -183,17 +183,20 @@ class Registry:
         return self._adopted_groups.get(group, self)
 
     def _add_kind(self, kind: KindInfo) -> None:
-        existing = [version for version in kind.versions if self.schema.find_kind_type(kind.group, version, kind.kind)]
+        existing = [version for version in kind.versions if self.schema.find_definition(kind.group, version, kind.kind)]
         # Kinds without GET, such as reviews, are never stored; the HTTP layer answers them.
         if not existing or "get" not in kind.verbs:
             return
         kind_set = self.kind_set
         storage_resource = self._storage_resources.get(kind.stored_as) if kind.stored_as else None
         for version in existing:
-            node = self.schema.find_kind_type(kind.group, version, kind.kind)
-            assert node is not None
             resource = Resource(
-                kind, version, node, lambda: kind_set.strategy(kind), self.dependencies, lambda: kind_set.load(kind)
+                kind,
+                version,
+                partial(self.schema.get_kind_type, kind.group, version, kind.kind),
+                lambda: kind_set.strategy(kind),
+                self.dependencies,
+                lambda: kind_set.load(kind),
             )
             resource.storage_resource = storage_resource = storage_resource or resource
             if resource is storage_resource:
@@ -255,7 +258,7 @@ class Registry:
                 or (
                     "get" not in kind.verbs
                     and self._serves(kind, version)
-                    and self.schema.find_kind_type(kind.group, version, kind.kind)
+                    and self.schema.find_definition(kind.group, version, kind.kind)
                 )
             )
             if versions:

@@ -21,7 +21,7 @@ from mockkube_storage.store import Store
 from mockkube.api import conversions
 from mockkube.api.catalogue import KindInfo
 from mockkube.api.decoding import decoding_errors
-from mockkube.api.decoding.codec import Codec, DecodingError, DecodingState
+from mockkube.api.decoding.codec import Codec, Decoder, DecodingError, DecodingState
 from mockkube.api.decoding.documents import NO_DUPLICATES, DuplicateFields
 from mockkube.api.errors import ApiError, BadRequest
 from mockkube.api.json_objects import Object, ReadOnlyObject
@@ -155,7 +155,7 @@ class Resource:
         self,
         kind: KindInfo,
         version: str,
-        node: TypeNode,
+        get_node: Callable[[], TypeNode],
         strategy: Callable[[], Strategy],
         dependencies: RegistryDependencies,
         load: Callable[[], Kind] | None = None,
@@ -165,14 +165,27 @@ class Resource:
         self.plural = kind.plural
         self.version = version
         self.api_version = f"{kind.group}/{version}" if kind.group else version
-        self.node = node
+        self._get_node = get_node
         self._make_strategy = strategy
         self._load = load
         self.dependencies = dependencies
         self.storage_resource: Resource = self
         self.head = encoding.encode_head(kind.kind, self.api_version)
         self.tag = f"{dependencies.capabilities.version}{dependencies.codec.schema.overlay_digest}".encode()
-        self._decode = dependencies.codec.get_decoder(node)
+
+    @cached_property
+    def node(self) -> TypeNode:
+        """Type of the kind in this version, built when its first object is handled."""
+        return self._get_node()
+
+    @cached_property
+    def _decode(self) -> Decoder:
+        return self.dependencies.codec.get_decoder(self.node)
+
+    @property
+    def has_status(self) -> bool:
+        """Whether objects of a built-in kind have a status in this version."""
+        return self.dependencies.codec.schema.has_status(self.group, self.version, self.kind.kind)
 
     @cached_property
     def _stored_head(self) -> bytes:

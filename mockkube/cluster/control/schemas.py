@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from mockkube.api.json_objects import Object
+from mockkube.api.lazy_table import LazyTable
 from mockkube.api.schema import Schema, TypeNode
 
 GROUP: Final = "control.mockkube.dev"
@@ -323,9 +324,9 @@ class ControlSchema(Schema):
     """Types of the control kinds, in addition to those of one Kubernetes version."""
 
     @cached_property
-    def definitions(self) -> dict[str, dict[str, Any]]:
+    def definitions(self) -> LazyTable:
         """JSON schemas of types by full name."""
-        return {**Schema(self.version).definitions, **DEFINITIONS}
+        return Schema(self.version).definitions.with_entries(DEFINITIONS)
 
     def get_type(self, definition: str) -> TypeNode:
         """Return the type of a full name."""

@@ -192,7 +192,7 @@ class Discovery:
             return kind.subresources
         parts = sorted(kind.subresources, key=lambda sub: sub.name)
         home = self._registry.find_storage_resource(kind.group, kind.plural)
-        without = home is not None and "status" not in home.node.fields
+        without = home is not None and not home.has_status
         return [sub for sub in parts if not (without and sub == STATUS)]
 
     def list_paths(self) -> list[str]:

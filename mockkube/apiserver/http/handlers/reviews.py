@@ -61,9 +61,8 @@ def review_handlers(
 
 
 def _make_review_handler(registry: Registry, kind: KindInfo, answer: ReviewFunction) -> ReviewHandler:
-    node = registry.schema.find_kind_type(kind.group, "v1", kind.kind)
-    assert node is not None, f"every version has {kind.kind}"
-    resource = Resource(kind, "v1", node, Strategy, registry.dependencies)
+    get_node = partial(registry.schema.get_kind_type, kind.group, "v1", kind.kind)
+    resource = Resource(kind, "v1", get_node, Strategy, registry.dependencies)
     # upstream: reviews have no table converter.
     resource.has_table = False
 

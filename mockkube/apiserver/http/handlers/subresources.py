@@ -151,7 +151,7 @@ def find_handler(info: RequestInfo, resource: Resource) -> ResourceHandler:
     misplaced = bool(info.namespace) != resource.kind.namespaced and resource.plural != "namespaces"
     if sub is None and resource.accepts_other_kinds:
         raise NotFound.for_object(resource.group, resource.plural, info.name)
-    if sub == STATUS and not resource.accepts_other_kinds and "status" not in resource.node.fields:
+    if sub == STATUS and not resource.accepts_other_kinds and not resource.has_status:
         raise NotFound.for_path()  # a later version gave it one
     if sub is None or misplaced or (info.rest and sub.name != "proxy"):
         raise NotFound.for_path()
