@@ -19,8 +19,7 @@ REPLACED_MAX: Final = 256
 # Total size of these; fewer of larger objects are kept.
 REPLACED_BYTES_MAX: Final = 4 * 1024 * 1024
 
-# Replaced objects that stay decoded although every watcher has received them; an eighth of the current ones is added,
-# so that evictions stay rare in large collections.
+# Replaced objects that stay decoded although every watcher may have received them.
 _RECEIVED_MAX: Final = 64
 
 # Smaller objects share no parts: Leases, for one, are replaced every few seconds.
@@ -49,8 +48,8 @@ class KindView:
         self._unshared: deque[CachedObject] = deque()
         self._shared_values = SharedValues()
         self._decoded_max = 2 * REPLACED_MAX
-        # Number of objects from which on replaced ones are dropped as soon as every watcher has received them.
-        self._received_max = _RECEIVED_MAX
+        # Decoded objects that others have replaced, as far as a watcher has seen it.
+        self._replaced: dict[CachedObject, None] = {}
         self._bytes = 0
         self._bytes_max = 2 * REPLACED_BYTES_MAX
 
@@ -105,14 +104,20 @@ class KindView:
             if isinstance(obj, dict):
                 self._shared_values.share_within(obj, len(current))
 
+    def note_replaced(self, cached: CachedObject) -> None:  # hot: per change, per watcher
+        """Note that an object is not the current one any more."""
+        if cached in self._decoded:
+            self._replaced[cached] = None
+
     def evict_received(self) -> None:  # hot: per batch of events that a watcher takes
         """Drop replaced objects if there are many and no watcher has events waiting."""
-        if len(self._decoded) <= self._received_max or any(watch.is_ready() for watch in self.watches):
+        if len(self._replaced) <= _RECEIVED_MAX or any(watch.is_ready() for watch in self.watches):
             return
-        current = self.resource.collection.objects
-        self._decoded = {cached: obj for cached, obj in self._decoded.items() if current.get(cached.key) is cached}
-        self._bytes = sum(cached.size for cached in self._decoded)
-        self._received_max = len(self._decoded) * 9 // 8 + _RECEIVED_MAX
+        decoded = self._decoded
+        for cached in self._replaced:
+            if decoded.pop(cached, None) is not None:
+                self._bytes -= cached.size
+        self._replaced = {}
 
     def _evict(self) -> None:
         """Drop all objects but the current ones of a watched kind and the last ones, which a watcher may still need."""
@@ -125,6 +130,7 @@ class KindView:
         }
         # The bound grows with what remains, so that evictions stay rare in large collections (amortized constant time).
         self._decoded_max = len(self._decoded) * 5 // 4 + REPLACED_MAX
+        self._replaced = {cached: None for cached in self._replaced if cached in self._decoded}
         self._bytes = sum(cached.size for cached in self._decoded)
         self._bytes_max = self._bytes * 5 // 4 + REPLACED_BYTES_MAX
 
@@ -169,7 +175,7 @@ class LocalWatch:
     def take(self, count_max: int = 0) -> list[WatchEvent]:
         """Return events in order, at most `count_max`; raise Expired or WatchEnded after the last one."""
         # Events are decoded here and not when they arrive: a watcher that lists again never pays for those it missed.
-        waiting, show = self._pending, self._view.get_object
+        waiting, show, current = self._pending, self._view.get_object, self._collection.objects
         if not waiting:
             self._raise_end()
         taken, size = list[CacheWatchEvent](), 0
@@ -180,6 +186,9 @@ class LocalWatch:
         if self._pending_bytes:  # what was there at the start is not counted
             self._pending_bytes = max(0, self._pending_bytes - size) if waiting else 0
         events = [WatchEvent(_TYPES[event.type], show(event.object)) for event in taken]
+        for event in taken:
+            if current.get(event.object.key) is not event.object:
+                self._view.note_replaced(event.object)
         if not waiting:
             self._view.evict_received()
         return events
@@ -211,6 +220,8 @@ class LocalWatch:
             self._view.watches.pop(self, None)
 
     def _receive(self, change: CacheChange) -> None:  # hot: per change, per watcher
+        if change.previous is not None:
+            self._view.note_replaced(change.previous)
         event = self._watch.select(change)
         if event is None:
             return

@@ -112,15 +112,18 @@ class EventHandlers:
                 self._add_assigned_pod(old, new)
         elif self._is_responsible_for(new):
             if old is None:
-                self.queue.add(PodInfo(new))
+                self.queue.add(self._read_pod(new))
             else:
                 self._update_unscheduled_pod(old, new)
 
     def _is_responsible_for(self, pod: ReadOnlyObject) -> bool:
         return pod["spec"].get("schedulerName", "default-scheduler") in self.scheduler_names
 
+    def _read_pod(self, obj: ReadOnlyObject) -> PodInfo:
+        return PodInfo(obj, self.cache.spec_values)
+
     def _add_assigned_pod(self, old: ReadOnlyObject | None, new: ReadOnlyObject) -> None:
-        pod = PodInfo(new)
+        pod = self._read_pod(new)
         self.cache.add_pod(pod)
         self.queue.move_all_to_active_or_backoff_queue(
             ClusterEvent(EventResource.ASSIGNED_POD, ActionType.ADD, new=new)
@@ -131,7 +134,7 @@ class EventHandlers:
             self.nominator.delete_nominated_pod(pod.uid)
 
     def _update_assigned_pod(self, old: ReadOnlyObject, new: ReadOnlyObject) -> None:
-        before, pod = self.cache.get_pod(_pod_uid(new)) or PodInfo(old), PodInfo(new)
+        before, pod = self.cache.get_pod(_pod_uid(new)) or self._read_pod(old), self._read_pod(new)
         self.cache.add_pod(pod)
         for event in scheduling_properties.pod_scheduling_properties_change(
             EventResource.ASSIGNED_POD, before, pod, self.requests, self.caps
@@ -139,7 +142,7 @@ class EventHandlers:
             self.queue.move_all_to_active_or_backoff_queue(event)
 
     def _update_unscheduled_pod(self, old: ReadOnlyObject, new: ReadOnlyObject) -> None:
-        before, pod = PodInfo(old), PodInfo(new)
+        before, pod = self._read_pod(old), self._read_pod(new)
         # Updates of an assumed pod are ignored: its binding is in progress and will replace this revision.
         if self.cache.is_assumed(pod.uid):
             if pod.terminating and not before.terminating:
@@ -169,7 +172,7 @@ class EventHandlers:
             return
         if not self._is_responsible_for(old):
             return
-        pod = PodInfo(old)
+        pod = self._read_pod(old)
         self.queue.delete(uid)
         self.nominator.delete_nominated_pod(uid)
         if self.cache.is_assumed(uid):

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.random import Random
-from mockkube.scheduler.cycle.verdict_cache import VerdictCache
+from mockkube.scheduler.cycle.verdict_cache import VerdictCache, select
 from mockkube.scheduler.framework.interface import SCORE_MAX, CycleState, ScorePlugin
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
@@ -33,9 +33,11 @@ class NodeScores:
         start = self.framework.now()
         totals = self._total_scores(state, pod, node_indexes, nodes)
         best = max(totals)
-        ties = [index for index, total in enumerate(totals) if total == best]
+        ties = totals.count(best)
         self.framework.observe_extension_point(SCORE, Code.SUCCESS, start)
-        index = ties[0] if len(ties) == 1 else ties[self.random.generator.randrange(len(ties))]
+        index = totals.index(best)
+        for _ in range(self.random.generator.randrange(ties) if ties > 1 else 0):
+            index = totals.index(best, index + 1)
         return node_indexes[index]
 
     def score_nodes(self, state: CycleState, pod: PodInfo, node_indexes: Sequence[int]) -> NodePluginScores:
@@ -54,8 +56,7 @@ class NodeScores:
         return table
 
     def _nodes_at(self, node_indexes: Sequence[int]) -> list[NodeInfo]:
-        nodes = self.framework.cache.all
-        return [nodes[node_index] for node_index in node_indexes]
+        return select(self.framework.cache.all, node_indexes)
 
     def _total_scores(
         self, state: CycleState, pod: PodInfo, node_indexes: Sequence[int], nodes: Sequence[NodeInfo]

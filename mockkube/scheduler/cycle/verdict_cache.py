@@ -6,7 +6,8 @@ run in each cycle. A verdict here is the index of the filter that rejects the no
 
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import compress, islice
-from typing import Final, Generic, TypeVar
+from operator import itemgetter
+from typing import Final, Generic, TypeVar, cast
 
 from cachetools import LRUCache
 
@@ -52,7 +53,7 @@ class NodeTable(Generic[T]):
             self.entries = [None] * len(cache.all)
             self._structure, self._generation = cache.structure_generation, cache.generation
             return None
-        dropped = self.drop(cache.changed_since(self._generation))
+        dropped = self.drop(cache.load_changed_since(self._generation))
         self._generation = cache.generation
         return dropped
 
@@ -241,6 +242,8 @@ class CachedScores:
         self._weighted_plugins = [(one, profile.weights[one.name]) for one in cached if not _normalizes(one)]
         self._weighted_sums: NodeTable[int] = NodeTable(cache)
         self._raw_scores: list[list[int]] = []
+        # Indexes of the nodes without a sum.
+        self._missing: set[int] = set()
         # What was logged when the node was scored, by the index of the node.
         self._lines: dict[int, Lines] = {}
 
@@ -249,26 +252,33 @@ class CachedScores:
         before = self._weighted_sums.entries
         for node_index, _ in self._weighted_sums.refresh() or ():
             self._lines.pop(node_index, None)
+            self._missing.add(node_index)
         if self._weighted_sums.entries is not before:
-            self._lines = {}
-            self._raw_scores = [[0] * len(self._weighted_sums.entries) for _ in self.normalized_plugins]
+            total = len(self._weighted_sums.entries)
+            self._lines, self._missing = {}, set(range(total))
+            self._raw_scores = [[0] * total for _ in self.normalized_plugins]
 
     def weighted_sums(
         self, framework: Framework, state: CycleState, pod: PodInfo, node_indexes: Sequence[int]
     ) -> list[int]:
         """Return the weighted sums of scores that need no normalizing, for some nodes."""
-        entries = self._weighted_sums.entries
-        sums = [
-            self._score_node(framework, state, pod, node_index) if (known := entries[node_index]) is None else known
-            for node_index in node_indexes
-        ]
+        for node_index in self._find_missing(node_indexes):
+            self._weighted_sums.entries[node_index] = self._score_node(framework, state, pod, node_index)
+            self._missing.discard(node_index)
         if self._lines:
             framework.log.count_cached(self._lines, node_indexes)
-        return sums
+        return cast("list[int]", select(self._weighted_sums.entries, node_indexes))
+
+    def _find_missing(self, node_indexes: Sequence[int]) -> list[int]:
+        missing = self._missing
+        # A cycle changes one node, and most others are looked up without a loop over them.
+        if isinstance(node_indexes, range) and len(missing) < len(node_indexes):
+            return sorted(node_index for node_index in missing if node_index in node_indexes)
+        return [node_index for node_index in node_indexes if node_index in missing] if missing else []
 
     def raw_scores(self, index: int, node_indexes: Sequence[int]) -> list[int]:
         """Return the raw scores of a plugin that normalizes; valid after `weighted_sums` for the same nodes."""
-        return _select(self._raw_scores[index], node_indexes)
+        return select(self._raw_scores[index], node_indexes)
 
     def _score_node(self, framework: Framework, state: CycleState, pod: PodInfo, node_index: int) -> int:
         node, log = framework.cache.all[node_index], framework.log
@@ -276,9 +286,9 @@ class CachedScores:
             log.count_fresh()
         for raws, plugin in zip(self._raw_scores, self.normalized_plugins, strict=True):
             raws[node_index] = plugin.score(state, pod, node)
-        total = self._weighted_sums.entries[node_index] = sum(
-            weight * plugin.score(state, pod, node) for plugin, weight in self._weighted_plugins
-        )
+        total = 0
+        for plugin, weight in self._weighted_plugins:
+            total += weight * plugin.score(state, pod, node)
         if log.fresh:
             self._lines[node_index] = log.take_fresh()
         return total
@@ -319,9 +329,8 @@ def _normalizes(plugin: ScorePlugin) -> bool:
     return type(plugin).normalize is not ScorePlugin.normalize
 
 
-def _select(entries: list[T], node_indexes: Sequence[int]) -> list[T]:
-    return (
-        entries[node_indexes.start : node_indexes.stop]
-        if isinstance(node_indexes, range)
-        else [entries[index] for index in node_indexes]
-    )
+def select(entries: Sequence[T], node_indexes: Sequence[int]) -> list[T]:  # hot: several times per pod
+    """Return the entries at some indexes."""
+    if isinstance(node_indexes, range):
+        return list(entries[node_indexes.start : node_indexes.stop])
+    return list(itemgetter(*node_indexes)(entries)) if len(node_indexes) > 1 else [entries[one] for one in node_indexes]

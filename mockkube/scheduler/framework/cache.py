@@ -15,6 +15,7 @@ from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.node_tree import NodeTree
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import PodRequestCalculator, PodRequests
+from mockkube.scheduler.framework.spec_values import SpecValues
 
 _CLAIM_STATUS_FIELDS: Final = (
     "extendedResourceClaimStatus",
@@ -41,6 +42,10 @@ class Cache:
         self._all: list[NodeInfo] | None = None
         self._indexes: dict[str, int] = {}
         self._changes = ChangeLog()
+        # Changes of nodes, and of their pods in more than labels.
+        self._load_changes = ChangeLog()
+        # Values that follow from the specs of pods.
+        self.spec_values = SpecValues()
         self._image_counts: dict[str, int] = {}
         self._pvc_counts: dict[tuple[str, str], int] = {}
         self._with_affinity: dict[str, int] = {}
@@ -72,6 +77,10 @@ class Cache:
     def changed_since(self, generation: int) -> Iterable[str]:
         """Return the names of nodes that were added, changed or removed after a generation, latest first."""
         return self._changes.names_since(generation)
+
+    def load_changed_since(self, generation: int) -> Iterable[str]:
+        """Return as `changed_since` the nodes that changed in more than the labels of their pods."""
+        return self._load_changes.names_since(generation)
 
     @property
     def forgotten_generation(self) -> int:
@@ -161,11 +170,18 @@ class Cache:
         self.structure_generation += 1
 
     def _record_change(self, name: str) -> int:  # hot: per pod
+        generation = self._record_label_change(name)
+        self._load_changes.record(name, generation)
+        return generation
+
+    def _record_label_change(self, name: str) -> int:
+        """Record that the labels of a pod on a node have changed."""
         self.generation += 1
         self._changes.record(name, self.generation)
         # Nodes come and go for ever where they are scaled.
         if len(self._changes) > 2 * len(self._nodes) + REMOVED_NODES_MAX:
             self._changes.forget_others(self._nodes)
+            self._load_changes.forget_others(self._nodes)
         return self.generation
 
     def _adjust_image_counts(self, node: NodeInfo, sign: int) -> None:
@@ -194,11 +210,16 @@ class Cache:
         if before is None:
             self._add_to_node(pod)
         elif before.node_name == pod.node_name and self._is_equivalent(before, pod):
-            # The usual confirmation of an assumed pod changes nothing for plugins, so cached verdicts of the node stay
-            # valid.
-            pod.share_derived(before)
+            # The usual confirmation of an assumed pod changes nothing for plugins but its labels: the server adds those
+            # of the node's topology. So cached verdicts of the node stay valid.
+            generation = None
+            if before.labels == pod.labels:
+                pod.share_derived(before)
+            else:
+                pod.share_derived_from_spec(before)
+                generation = self._record_label_change(pod.node_name)
             self._pods[pod.uid] = pod
-            self._nodes[pod.node_name].pods[pod.uid] = pod
+            self._nodes[pod.node_name].replace_pod(pod, generation)
         else:
             self._remove_from_node(before)
             self._add_to_node(pod)
@@ -220,8 +241,8 @@ class Cache:
         return self.generation
 
     def _is_equivalent(self, old: PodInfo, new: PodInfo) -> bool:
-        """Return whether two revisions of a pod on one node are equal for all plugins."""
-        if old.labels != new.labels or old.terminating != new.terminating or old.finished != new.finished:
+        """Return whether two revisions of a pod on one node are equal for all plugins, labels aside."""
+        if old.terminating != new.terminating or old.finished != new.finished:
             return False
         # Preemption compares start times.
         if old.status.get("startTime") != new.status.get("startTime"):
@@ -234,7 +255,7 @@ class Cache:
 
     def _add_to_node(self, pod: PodInfo) -> None:  # hot: per pod
         requests = self._requests.read(pod)
-        pod.derive(_PodTraits, _PodTraits)  # first: it raises if the pod is unreadable
+        pod.derive_from_spec(_PodTraits, _PodTraits)  # first: it raises if the pod is unreadable
         node = self._get_or_create_node(pod.node_name)
         node.add_pod(pod, requests.total, requests.nonzero, self._record_change(pod.node_name))
         self._pods[pod.uid] = pod
@@ -249,7 +270,7 @@ class Cache:
         self._drop_if_empty(pod.node_name)
 
     def _adjust_pod_counts(self, pod: PodInfo, sign: int) -> None:
-        traits = pod.derive(_PodTraits, _PodTraits)
+        traits = pod.derive_from_spec(_PodTraits, _PodTraits)
         if traits.affinity:
             adjust_count(self._with_affinity, pod.node_name, sign)
         if traits.required_anti_affinity:
@@ -263,12 +284,12 @@ class _PodTraits:
 
     __indexes__ = ("affinity", "claims", "required_anti_affinity")
 
-    def __init__(self, pod: PodInfo) -> None:
-        affinity = pod.spec.get("affinity") or {}
+    def __init__(self, spec: ReadOnlyObject) -> None:
+        affinity = spec.get("affinity") or {}
         anti = affinity.get("podAntiAffinity") or {}
         self.affinity = "podAffinity" in affinity or "podAntiAffinity" in affinity
         self.required_anti_affinity = bool(anti.get("requiredDuringSchedulingIgnoredDuringExecution"))
-        volumes = pod.spec.get("volumes") or ()
+        volumes = spec.get("volumes") or ()
         self.claims = tuple(
             volume["persistentVolumeClaim"]["claimName"] for volume in volumes if volume.get("persistentVolumeClaim")
         )

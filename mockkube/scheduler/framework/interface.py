@@ -176,7 +176,7 @@ class CacheScope(StrEnum):
 
     # The node object and the pod.
     NODE = "node"
-    # Also the other pods on the node.
+    # Also the other pods on the node, except for their labels and annotations.
     LOAD = "load"
     # Also other nodes or objects: not cached, computed in each cycle.
     CLUSTER = "cluster"

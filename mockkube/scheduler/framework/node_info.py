@@ -32,6 +32,7 @@ class NodeInfo:
         "name",
         "obj",
         "pods",
+        "pods_with_affinity",
         "requested",
         "requested_nonzero",
         "revision",
@@ -52,6 +53,8 @@ class NodeInfo:
         self.requested_nonzero = Resources()
         # By uid, in order of arrival.
         self.pods: dict[str, PodInfo] = {}
+        # Those with inter-pod affinity or anti-affinity: most pods have none.
+        self.pods_with_affinity: dict[str, PodInfo] = {}
         self.generation = 0
         self.revision = 0
         # Values that plugins derived from the node and its pods; dropped with each change of either.
@@ -92,13 +95,24 @@ class NodeInfo:
     def add_pod(self, pod: PodInfo, requests: Resources, nonzero: Resources, generation: int) -> None:
         """Add a pod and its requests."""
         self.pods[pod.uid] = pod
+        if pod.has_pod_affinity:
+            self.pods_with_affinity[pod.uid] = pod
         self.requested.add(requests)
         self.requested_nonzero.add(nonzero)
         self._touch(generation)
 
+    def replace_pod(self, pod: PodInfo, generation: int | None = None) -> None:
+        """Replace a pod by a revision with an equal spec; with a `generation`, its labels have changed."""
+        self.pods[pod.uid] = pod
+        if pod.uid in self.pods_with_affinity:
+            self.pods_with_affinity[pod.uid] = pod
+        if generation is not None:
+            self._touch(generation)
+
     def remove_pod(self, uid: str, requests: Resources, nonzero: Resources, generation: int) -> None:
         """Remove a pod and its requests."""
         del self.pods[uid]
+        self.pods_with_affinity.pop(uid, None)
         self.requested.add(requests, -1)
         self.requested_nonzero.add(nonzero, -1)
         self._touch(generation)
@@ -113,7 +127,7 @@ class NodeInfo:
         clone.obj, clone.labels, clone.taints = self.obj, self.labels, self.taints
         clone.unschedulable, clone.allocatable = self.unschedulable, self.allocatable
         clone.requested, clone.requested_nonzero = self.requested.copy(), self.requested_nonzero.copy()
-        clone.pods = dict(self.pods)
+        clone.pods, clone.pods_with_affinity = dict(self.pods), dict(self.pods_with_affinity)
         clone.generation, clone.revision = self.generation, self.revision
         # Values derived from the object stay valid for the clone, whose object never changes, so that dict is shared.
         clone.derived, clone._derived_from_object = dict(self.derived), self._derived_from_object

@@ -6,6 +6,7 @@ from typing import Any, Final, TypeVar
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.protocol import Key, key_of
+from mockkube.scheduler.framework.spec_values import SpecValues
 
 T = TypeVar("T")
 _NO_LABELS: Final[Mapping[str, str]] = {}
@@ -14,7 +15,8 @@ _NO_LABELS: Final[Mapping[str, str]] = {}
 class PodInfo:
     """One revision of a pod; values that only some plugins read are derived on first use."""
 
-    def __init__(self, obj: ReadOnlyObject) -> None:
+    def __init__(self, obj: ReadOnlyObject, spec_values: SpecValues | None = None) -> None:
+        """Share what follows from the spec with the pods of `spec_values`."""
         self.obj = obj
         self.key: Key = key_of(obj)
         metadata = obj["metadata"]
@@ -29,6 +31,9 @@ class PodInfo:
         if not isinstance(self.spec, dict) or not isinstance(self.priority, int):
             raise TypeError(f"pod {self.key} cannot be read")
         self._derived: dict[object, Any] = {}
+        self._spec_values = spec_values
+        # Values that follow from the spec, once the first of them is needed.
+        self._from_spec: dict[object, Any] | None = None
 
     def derive(self, owner: object, read: Callable[["PodInfo"], T]) -> T:
         """Return the value that `owner` (a plugin, a module: any hashable) derives from this pod; computed once."""
@@ -37,6 +42,26 @@ class PodInfo:
         except KeyError:
             part = self._derived[owner] = read(self)
         return part
+
+    def derive_from_spec(self, owner: object, read: Callable[[ReadOnlyObject], T]) -> T:
+        """Return the value that `owner` derives from the spec alone; pods with equal specs share it.
+
+        Specs that differ only in the node, or in the name of the volume with the service account's token, are equal.
+        """
+        values = self._from_spec
+        if values is None:
+            values = self._from_spec = {} if self._spec_values is None else self._spec_values.get(self.spec)
+        try:
+            part: T = values[owner]
+        except KeyError:
+            part = values[owner] = read(self.spec)
+        return part
+
+    @property
+    def has_pod_affinity(self) -> bool:
+        """True if the pod has inter-pod affinity or anti-affinity."""
+        affinity = self.spec.get("affinity") or ()
+        return "podAffinity" in affinity or "podAntiAffinity" in affinity
 
     @cached_property
     def terminating(self) -> bool:
@@ -62,11 +87,15 @@ class PodInfo:
 
     def bound_to(self, node_name: str) -> "PodInfo":
         """Return the pod as bound to a node, sharing derived values."""
-        assumed = PodInfo({**self.obj, "spec": {**self.spec, "nodeName": node_name}})
+        assumed = PodInfo({**self.obj, "spec": {**self.spec, "nodeName": node_name}}, self._spec_values)
         # Requests, ports and affinity terms do not depend on spec.nodeName, so they stay valid.
-        assumed._derived = self._derived
+        assumed._derived, assumed._from_spec = self._derived, self._from_spec
         return assumed
 
     def share_derived(self, other: "PodInfo") -> None:
         """Take over the derived values of another revision that is equal in everything they depend on."""
-        self._derived = other._derived
+        self._derived, self._from_spec = other._derived, other._from_spec
+
+    def share_derived_from_spec(self, other: "PodInfo") -> None:
+        """Take over the values of another revision with an equal spec."""
+        self._from_spec = other._from_spec

@@ -50,10 +50,12 @@ def sign_pod(pod: PodInfo) -> bytes:
 
 
 def _compute_signature(pod: PodInfo) -> bytes:
-    spec = pod.spec
+    # Neither a namespace nor the name of a node contains a slash.
+    return f"{pod.namespace}/{pod.node_name}/".encode() + pod.derive_from_spec(sign_pod, _sign_spec)
+
+
+def _sign_spec(spec: ReadOnlyObject) -> bytes:
     parts = [
-        pod.namespace,
-        pod.node_name,
         {name: value for name, value in spec.items() if name not in _IGNORED_POD_FIELDS},
         _sign_containers(spec.get("containers") or ()),
         _sign_containers(spec.get("initContainers") or ()),

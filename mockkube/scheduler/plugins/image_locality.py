@@ -59,7 +59,7 @@ class ImageLocality(PreScorePlugin, ScorePlugin):
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Compute how many nodes have each image; skip pods whose images no node has."""
         # differs: upstream scores each node 0 instead; the sums are the same
-        wanted = pod.derive(self, self._pod_images)
+        wanted = pod.derive_from_spec(self, self._pod_images)
         spread = [(image, self._nodes.count_nodes_with_image(image)) for image in wanted.images]
         total = len(self._nodes.all)
         shares = tuple((image, count / total) for image, count in spread if count)
@@ -78,9 +78,9 @@ class ImageLocality(PreScorePlugin, ScorePlugin):
         bytes_present = min(max(bytes_present, _BYTES_MIN), spread.bytes_max)
         return SCORE_MAX * (bytes_present - _BYTES_MIN) // (spread.bytes_max - _BYTES_MIN)
 
-    def _pod_images(self, pod: PodInfo) -> _PodImages:
-        images = [*_container_images(pod.spec)]
-        volumes = [*_volume_images(pod.spec)] if self._counts_volumes else []
+    def _pod_images(self, spec: ReadOnlyObject) -> _PodImages:
+        images = [*_container_images(spec)]
+        volumes = [*_volume_images(spec)] if self._counts_volumes else []
         count = len(images) + (len(volumes) if self._volumes_raise_bound else 0)
         return _PodImages(tuple(_normalized_name(name) for name in (*images, *volumes)), count)
 

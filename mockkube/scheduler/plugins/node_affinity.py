@@ -65,7 +65,7 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
             self._added_affinity is not None and not _matches_node(self._added_affinity, event.new)
         ):
             return False
-        selector = pod.derive(self, self._required_affinity)
+        selector = pod.derive_from_spec(self, self._required_affinity)
         if not _matches_node(selector, event.new):
             return _has_only_parse_errors(selector, event.new)
         # Only a node that starts to match can help.
@@ -73,9 +73,9 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeInfoLister) -> PreFilterResult:
         """Skip pods without node affinity; restrict the nodes if all terms name some."""
-        if self._added_affinity is None and pod.derive(self, self._required_affinity).is_empty:
+        if self._added_affinity is None and pod.derive_from_spec(self, self._required_affinity).is_empty:
             return PreFilterResult(SKIP)
-        names = pod.derive((self, _NAME_FIELD), _node_names)
+        names = pod.derive_from_spec((self, _NAME_FIELD), _node_names)
         # Within a term field requirements are ANDed, so two different names can select no node.
         if names is not None and not names:
             return PreFilterResult(Status.unresolvable(_CONFLICT))
@@ -85,36 +85,36 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         """Reject nodes that required affinity does not select."""
         if self._added_affinity is not None and not self._added_affinity.matches(node.labels, node.name):
             return Status.unresolvable(_NO_MATCH_ENFORCED, labels=node.labels)
-        if pod.derive(self, self._required_affinity).matches(node.labels, node.name):
+        if pod.derive_from_spec(self, self._required_affinity).matches(node.labels, node.name):
             return SUCCESS
         return Status.unresolvable(
             _NO_MATCH,
             labels=node.labels,
             node_selector=pod.spec.get("nodeSelector") or {},
-            required=_node_affinity(pod).get(REQUIRED) or {},
+            required=_node_affinity(pod.spec).get(REQUIRED) or {},
         )
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Skip pods without preferred node affinity."""
-        preferred = pod.derive((self, PREFERRED), self._preferred_affinity)
+        preferred = pod.derive_from_spec((self, PREFERRED), self._preferred_affinity)
         if preferred.errors:
             return Status.error(aggregate_errors(preferred.errors))
-        return SUCCESS if PREFERRED in _node_affinity(pod) or self._added_preferred.terms else SKIP
+        return SUCCESS if PREFERRED in _node_affinity(pod.spec) or self._added_preferred.terms else SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the sum of weights of the preferred terms that select the node."""
-        preferred = pod.derive((self, PREFERRED), self._preferred_affinity)
+        preferred = pod.derive_from_spec((self, PREFERRED), self._preferred_affinity)
         return preferred.score(node.labels, node.name) + self._added_preferred.score(node.labels, node.name)
 
     def normalize(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo], scores: list[int]) -> None:
         """Scale the highest sum to the highest score."""
         default_normalize_score(scores)
 
-    def _required_affinity(self, pod: PodInfo) -> RequiredNodeAffinity:
-        return compile_required_node_affinity(pod.spec, self._operators, self._log_unreadable)
+    def _required_affinity(self, spec: ReadOnlyObject) -> RequiredNodeAffinity:
+        return compile_required_node_affinity(spec, self._operators, self._log_unreadable)
 
-    def _preferred_affinity(self, pod: PodInfo) -> NodeSelector:
-        terms = _node_affinity(pod).get(PREFERRED) or ()
+    def _preferred_affinity(self, spec: ReadOnlyObject) -> NodeSelector:
+        terms = _node_affinity(spec).get(PREFERRED) or ()
         return compile_preferred(terms, self._operators, report=self._log_unreadable)
 
     def _log_unreadable(self, outcome: UnreadableValue, key: str) -> None:
@@ -123,8 +123,8 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
             self._log(f"Parse semver failed for value {outcome.value} in label {key}, {outcome.reason}", _LOG_VERBOSITY)
 
 
-def _node_affinity(pod: PodInfo) -> ReadOnlyObject:
-    affinity: ReadOnlyObject = (pod.spec.get("affinity") or {}).get("nodeAffinity") or {}
+def _node_affinity(spec: ReadOnlyObject) -> ReadOnlyObject:
+    affinity: ReadOnlyObject = (spec.get("affinity") or {}).get("nodeAffinity") or {}
     return affinity
 
 
@@ -140,9 +140,9 @@ def _has_only_parse_errors(required: RequiredNodeAffinity, node: ReadOnlyObject)
     return _matches_node(replace(required, selector=None), node)
 
 
-def _node_names(pod: PodInfo) -> frozenset[str] | None:
+def _node_names(spec: ReadOnlyObject) -> frozenset[str] | None:
     """Return the node names that required terms allow; None if some term allows any."""
-    terms = (_node_affinity(pod).get(REQUIRED) or {}).get("nodeSelectorTerms") or ()
+    terms = (_node_affinity(spec).get(REQUIRED) or {}).get("nodeSelectorTerms") or ()
     names: frozenset[str] = frozenset()
     for term in terms:
         named = _node_names_of_term(term)

@@ -77,7 +77,7 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
         return Status.unresolvable(reason, missing=missing, declared=sorted(declared))
 
     def _required_by_pod(self, pod: PodInfo) -> tuple[str, ...]:
-        return pod.derive(self, lambda info: self._required_features(info.spec))
+        return pod.derive_from_spec(self, self._required_features)
 
     def _required_features(self, spec: ReadOnlyObject) -> tuple[str, ...]:
         return needed_features(spec, self._known)

@@ -70,7 +70,7 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
 
 def host_ports(pod: PodInfo) -> tuple[HostPort, ...]:
     """Return the host ports of containers and sidecars."""
-    return pod.derive(HostPort, lambda info: tuple(_read_host_ports(info.spec)))
+    return pod.derive_from_spec(HostPort, lambda spec: tuple(_read_host_ports(spec)))
 
 
 def _read_host_ports(spec: ReadOnlyObject) -> Iterator[HostPort]:

@@ -118,7 +118,9 @@ class AffinityCounts:
 
 def _pods_by_terms(node: NodeInfo) -> Iterable[tuple[PodTerms, int]]:
     """Return the terms of the pods on a node, with the number of pods that have them."""
-    terms_of_pods = [terms for terms in map(terms_or_none, node.pods.values()) if terms is not NO_TERMS]
+    if not node.pods_with_affinity:
+        return ()
+    terms_of_pods = [terms for terms in map(terms_or_none, node.pods_with_affinity.values()) if terms is not NO_TERMS]
     return Counter(terms_of_pods).items() if terms_of_pods else ()
 
 

@@ -52,7 +52,7 @@ class NodeResourcesBalancedAllocation(PreScorePlugin, ScorePlugin):
         return SCORE_MAX // 2 + (SCORE_MAX // 2 + after - before) // 2
 
     def _pod_requests(self, pod: PodInfo) -> tuple[int, ...]:
-        return pod.derive(self, lambda info: self._allocation.pod_requests(self._reader.read(info)))
+        return self._reader.derive(pod, self, self._allocation.pod_requests)
 
 
 def _balance(fractions: Sequence[float]) -> int:

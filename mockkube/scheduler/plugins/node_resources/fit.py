@@ -169,7 +169,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the strategy's score of the node with the pod added."""
-        requests = pod.derive((self, "score"), lambda info: self._allocation.pod_requests(_scoring_requests(info)))
+        requests = pod.derive_from_spec(self, lambda spec: self._allocation.pod_requests(_scoring_requests(spec)))
         return self._score(self._allocation.shares_with_pod(requests, node))
 
     # Hints
@@ -221,10 +221,9 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return any(name in self._reader.read(pod).total.scalars for name in resources)
 
 
-def _scoring_requests(pod: PodInfo) -> PodRequests:
-    return PodRequests(
-        calculate_pod_requests(pod.obj, _SCORING_RULES), calculate_nonzero_requests(pod.obj, _SCORING_RULES)
-    )
+def _scoring_requests(spec: ReadOnlyObject) -> PodRequests:
+    pod = {"spec": spec}
+    return PodRequests(calculate_pod_requests(pod, _SCORING_RULES), calculate_nonzero_requests(pod, _SCORING_RULES))
 
 
 def _insufficient_resources(wanted: Resources, node: NodeInfo, names: Iterable[str]) -> Iterator[_InsufficientResource]:

@@ -171,3 +171,30 @@ def test_nodes_that_came_and_went_are_forgotten(picture):
     assert {"n1", "n2", name} <= set(changed)
     # Who has read no later than this must not rely on the changes alone.
     assert 0 < picture.forgotten_generation < picture.generation
+
+
+def test_labels_of_a_bound_pod_change_no_load(picture):
+    picture.assume_pod(pod("p"), "n1")
+    before, derived = picture.generation, picture.get("n1").derive("me", lambda _: object())
+    picture.add_pod(pod("p", on="n1", labels={"zone": "a"}))
+    assert list(picture.changed_since(before)) == ["n1"]
+    assert list(picture.load_changed_since(before)) == []
+    assert picture.get("n1").pods["p"].labels == {"zone": "a"}
+    assert picture.get("n1").derive("me", lambda _: object()) is not derived
+    picture.add_pod(pod("p", on="n1", cpu="2", labels={"zone": "a"}))
+    assert list(picture.load_changed_since(before)) == ["n1"]
+
+
+AFFINITY = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}}
+
+
+def test_a_node_knows_its_pods_with_affinity(picture):
+    picture.assume_pod(pod("p", affinity=AFFINITY), "n1")
+    picture.assume_pod(pod("q", affinity={"nodeAffinity": {}}), "n1")
+    latest = pod("p", on="n1", labels={"zone": "a"}, affinity=AFFINITY)
+    picture.add_pod(latest)
+    node = picture.get("n1")
+    assert list(node.pods_with_affinity.values()) == [latest]
+    copy = node.clone()
+    picture.remove_pod("p")
+    assert (list(node.pods_with_affinity), list(copy.pods_with_affinity)) == ([], ["p"])
