@@ -311,8 +311,14 @@ class Informer:
         if kind is not WatchEventType.DELETED:
             kind = WatchEventType.ADDED if old is None else WatchEventType.MODIFIED
         change = ObjectChange(kind, obj, old)
-        for number in range(len(self._handlers)):
-            self._call_handler(number, key, change)
+        for number, handler in enumerate(self._handlers):
+            if self._failed_handlers:
+                self._call_handler(number, key, change)
+                continue
+            try:
+                handler(change)
+            except Exception as error:
+                self._handle_failure(number, key, change, error)
 
     def _update_index(self, index: Indexer, key: Key, old: ReadOnlyObject | None, new: ReadOnlyObject | None) -> None:
         try:
@@ -320,24 +326,28 @@ class Informer:
         except Exception as error:
             self.bad.record_failure(self.name, self.kind, key, error)
 
-    def _call_handler(self, number: int, key: Key, change: ObjectChange) -> None:  # hot: per change, per handler
+    def _call_handler(self, number: int, key: Key, change: ObjectChange) -> None:
         """Call one handler with a change; it may have missed changes of the object before."""
-        if self._failed_handlers and (number, key) in self._failed_handlers:
+        if (number, key) in self._failed_handlers:
             change = _change_since(change, self._failed_handlers.pop((number, key)))
-        handler = self._handlers[number]
         try:
-            handler(change)
-        # Handlers read objects of users; one malformed object must not end the informer for all others.
+            self._handlers[number](change)
         except Exception as error:
-            if _skips_other_object(handler, change, error):
-                self._call_handler(number, key, change)
-                return
-            reader = reader_name(handler)
-            if change.type is WatchEventType.DELETED:
-                self.bad.log_failure(reader, self.kind, key, error)
-            else:
-                self._failed_handlers[number, key] = change.old
-                self.bad.record_failure(reader, self.kind, key, error)
+            self._handle_failure(number, key, change, error)
+
+    def _handle_failure(self, number: int, key: Key, change: ObjectChange, error: Exception) -> None:
+        """Report an object that a handler failed on."""
+        # Handlers read objects of users; one malformed object must not end the informer for all others.
+        handler = self._handlers[number]
+        if _skips_other_object(handler, change, error):
+            self._call_handler(number, key, change)
+            return
+        reader = reader_name(handler)
+        if change.type is WatchEventType.DELETED:
+            self.bad.log_failure(reader, self.kind, key, error)
+        else:
+            self._failed_handlers[number, key] = change.old
+            self.bad.record_failure(reader, self.kind, key, error)
 
 
 def _skips_other_object(handler: EventHandler, change: ObjectChange, error: Exception) -> bool:

@@ -22,11 +22,13 @@ class LivelockError(Exception):
 class Signal:
     """Notifies the runner of a worker that it may have become ready; cheap, idempotent, never waits."""
 
-    __slots__ = ("_notified", "_waiter", "notifications")
+    __slots__ = ("_notified", "_waiter", "listeners", "notifications")
 
     def __init__(self) -> None:
         # Number of notifications so far.
         self.notifications = 0
+        # Called with each notification.
+        self.listeners: tuple[Callable[[], None], ...] = ()
         self._notified = False
         self._waiter: asyncio.Future[None] | None = None
 
@@ -34,6 +36,8 @@ class Signal:
         """Wake the waiter, or make the next wait return immediately."""
         self.notifications += 1
         self._notified = True
+        for listener in self.listeners:
+            listener()
         if self._waiter is not None and not self._waiter.done():
             self._waiter.set_result(None)
 

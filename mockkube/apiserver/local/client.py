@@ -6,10 +6,10 @@ Requests pass the same authorization, admission and registry functions; only par
 import logging
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from dataclasses import field
 from functools import lru_cache
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from mockkube_storage import errors as store_errors
 from mockkube_storage.store import BatchStore
@@ -49,7 +49,16 @@ from mockkube.apiserver.registry.resource import RequestScope, Resource
 from mockkube.apiserver.registry.updating import UpdateResult
 from mockkube.apiserver.registry.watch_cache import CachedObject
 from mockkube.client.identity import ClientIdentity
-from mockkube.client.protocol import DELETE_DEFAULT, EVERYTHING, NO_QUERY, DeleteOptions, Key, ObjectList, Selection
+from mockkube.client.protocol import (
+    DELETE_DEFAULT,
+    EVERYTHING,
+    NO_QUERY,
+    DeleteOptions,
+    Key,
+    ObjectList,
+    Selection,
+    key_of,
+)
 from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.component_log import Level, LogLine
@@ -202,28 +211,38 @@ class LocalClient:
     async def update_all(self, kind: str, objects: Sequence[Object]) -> Sequence[ReadOnlyObject | Exception]:
         """Replace objects, each like `update`; return what it returns or raises for each."""
         results: list[ReadOnlyObject | Exception] = []
-        batch = _HeartbeatBatch(HeartbeatSender(self, "update", ""))
+        batch: _HeartbeatBatch | None = None
         for obj in objects:
-            metadata = obj["metadata"]
-            key = Key(metadata.get("namespace", ""), metadata.get("name", ""))
-            try:
-                is_added = batch.add(self._open_request("update", kind, key), obj)
-            except ApiError as error:  # the server is away, or does not serve the kind
-                results.append(error)
-                continue
-            if not is_added:
+            if batch is None:
+                batch = self._open_batch(kind, obj)
+            if batch is None or not batch.add(obj):
                 # Whatever is no heartbeat keeps its place among the others.
                 results += await self._write_batch(kind, batch)
                 results.append(await self._try_update(kind, obj))
+                batch = None
         return [*results, *await self._write_batch(kind, batch)]
 
-    async def _write_batch(self, kind: str, batch: "_HeartbeatBatch") -> Sequence[ReadOnlyObject | Exception]:
-        """Write and empty a batch; update in full what somebody else has written meanwhile."""
-        sent, batch.sent = batch.sent, []
-        outcomes = await batch.write(sent) if sent else ()
+    def _open_batch(self, kind: str, obj: Object) -> "_HeartbeatBatch | None":
+        """Return a batch of updates that begins with that of an object; None if there is nothing to batch."""
+        try:
+            request = self._open_request("update", kind, key_of(obj))
+        except ApiError:  # the server is away, or does not serve the kind
+            return None
+        resource = request.resource
+        is_possible = "" in resource.strategy.heartbeat_times and isinstance(resource.dependencies.store, BatchStore)
+        # A span covers one request.
+        if not is_possible or request.server.tracer is not None:
+            return None
+        return _HeartbeatBatch(request, HeartbeatSender(self, "update", ""))
+
+    async def _write_batch(self, kind: str, batch: "_HeartbeatBatch | None") -> Sequence[ReadOnlyObject | Exception]:
+        """Write a batch; update in full what somebody else has written meanwhile."""
+        if batch is None or not batch.sent:
+            return ()
+        shown = await batch.write()
         return [
-            await self._try_update(kind, one.obj) if outcome is None else outcome
-            for one, outcome in zip(sent, outcomes, strict=True)
+            await self._try_update(kind, obj) if one is None else one
+            for obj, one in zip(batch.sent, shown, strict=True)
         ]
 
     async def _try_update(self, kind: str, obj: Object) -> ReadOnlyObject | Exception:
@@ -313,6 +332,8 @@ class _LocalRequest:
     started: float = 0.0
     trace: "AbstractContextManager[Span] | None" = None
     """Span of the request; None without a tracer."""
+    others: list[Key] = field(default_factory=list)
+    """Further objects, for which equal requests are sent together with this one."""
 
     @property
     def resource(self) -> Resource:
@@ -329,7 +350,7 @@ class _LocalRequest:
 
     def __enter__(self) -> Self:
         # Counted before authorization, so that a stopping server waits for this request, too.
-        self.server.requests_in_flight += 1
+        self.server.requests_in_flight += 1 + len(self.others)
         self.started = self.server.clock.monotonic()
         if self.server.tracer is not None:
             self._start_span(self.server.tracer)
@@ -373,13 +394,14 @@ class _LocalRequest:
         scope, resource, options = self.scope, self.resource, self.options
         requirements = options.fields.requirements if options is not None else ()
         name = scope.name or (options is not None and options.fields.get_required_value("metadata.name")) or ""
-        attributes = AuthorizationAttributes(
-            scope.user, self.verb, resource.group, resource.plural, scope.subresource, scope.namespace, name,
-            field_requirements=requirements,
-        )  # fmt: skip
-        decision = self.server.authorizer.authorize(attributes)
-        if not decision.allowed:
-            raise new_forbidden_request(attributes, decision.reason)
+        for key in (Key(scope.namespace, name), *self.others):
+            attributes = AuthorizationAttributes(
+                scope.user, self.verb, resource.group, resource.plural, scope.subresource, key.namespace, key.name,
+                field_requirements=requirements,
+            )  # fmt: skip
+            decision = self.server.authorizer.authorize(attributes)
+            if not decision.allowed:
+                raise new_forbidden_request(attributes, decision.reason)
 
     def _check_verb(self) -> None:
         """Refuse a verb that the resource or subresource does not have."""
@@ -392,7 +414,7 @@ class _LocalRequest:
 
     def _finish(self, code: int) -> None:
         server = self.server
-        server.requests_in_flight -= 1
+        server.requests_in_flight -= 1 + len(self.others)
         if not server.requests_in_flight:
             server.idle.set()
         if self.trace is not None and (span := current_span()) is not None:
@@ -405,7 +427,7 @@ class _LocalRequest:
                 resource.group, resource.version, resource.plural, scope.subresource, self.verb, label
             )
             now = server.clock.monotonic()
-            server.metrics.observe(labels, code, now - self.started)
+            server.metrics.observe(labels, code, now - self.started, count=1 + len(self.others))
             if code >= _ERROR_CODE_MIN:
                 self._log_error(now, labels.verb, code)
 
@@ -422,53 +444,43 @@ class _LocalRequest:
         self.server.log.write(now, LogLine(Level.INFO, text, _HTTP_VERBOSITY))
 
 
-class _SentHeartbeat(NamedTuple):
-    request: _LocalRequest
-    obj: Object
-    prepared: PreparedHeartbeat
-
-
 class _HeartbeatBatch:
     """Updates of one kind that repeat earlier ones of a sender, to be written in one commit."""
 
-    def __init__(self, sender: HeartbeatSender) -> None:
-        self.sent: list[_SentHeartbeat] = []
-        self._sender = sender
-        self._round: HeartbeatRound | None = None
+    def __init__(self, request: _LocalRequest, sender: HeartbeatSender) -> None:
+        """Begin with a request for the first object; it stands for those for the others, too."""
+        self.sent: list[Object] = []
+        self._request = request
+        self._round = HeartbeatRound(request.resource, request.scope, sender)
+        self._prepared: list[PreparedHeartbeat] = []
+        self._is_namespaced = request.resource.kind.namespaced
 
-    def add(self, request: _LocalRequest, obj: Object) -> bool:  # hot: per heartbeat
+    def add(self, obj: Object) -> bool:  # hot: per heartbeat
         """Add an update if it repeats an earlier one and there is room; return whether it was added."""
-        if not self.sent:
-            self._round = self._start_round(request)
-        if self._round is None or len(self.sent) >= _BATCH_MAX:
-            return False
-        prepared = self._round.prepare(request.scope, obj)
+        metadata = obj["metadata"]
+        key = Key(metadata.get("namespace", "") if self._is_namespaced else "", metadata.get("name", ""))
+        prepared = self._round.prepare(key.namespace, key.name, obj) if len(self.sent) < _BATCH_MAX else None
         if prepared is None:
             return False
-        self.sent.append(_SentHeartbeat(request, obj, prepared))
+        if self.sent:
+            self._request.others.append(key)
+        self.sent.append(obj)
+        self._prepared.append(prepared)
         return True
 
-    def _start_round(self, request: _LocalRequest) -> HeartbeatRound | None:
-        resource = request.resource
-        is_possible = "" in resource.strategy.heartbeat_times and isinstance(resource.dependencies.store, BatchStore)
-        # A span covers one request.
-        return HeartbeatRound(resource, self._sender) if is_possible and request.server.tracer is None else None
-
-    async def write(self, sent: Sequence[_SentHeartbeat]) -> list[ReadOnlyObject | None]:
-        """Write heartbeats; return the objects after them, and None for each that takes an update of its own."""
-        resource, view = sent[0].request.resource, sent[0].request.view
+    async def write(self) -> Sequence[ReadOnlyObject | None]:
+        """Write the objects; return them as they are now, and None for each that takes an update of its own."""
+        resource, keep = self._request.resource, self._request.view.keep
         store = resource.dependencies.store
-        assert isinstance(store, BatchStore), "rounds are started with such stores only"
+        assert isinstance(store, BatchStore), "there are no batches for others"
         try:
-            with ExitStack() as requests:
-                for one in sent:
-                    requests.enter_context(one.request)
-                updates = await heartbeats.repeat_heartbeats(resource, store, [one.prepared for one in sent])
+            with self._request:
+                updates = await heartbeats.repeat_heartbeats(resource, store, self._prepared)
         except ApiError:
-            return [None for _ in sent]
+            return [None for _ in self.sent]
         for update in updates:
             if update is not None:
-                view.keep(update.object, update.shown)
+                keep(update.object, update.shown)
         return [None if update is None else update.shown for update in updates]
 
 

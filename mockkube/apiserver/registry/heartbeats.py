@@ -10,6 +10,7 @@ as in any update: authorization, the check of the revision, a new resourceVersio
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from operator import eq
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -107,15 +108,16 @@ class PreparedHeartbeat(NamedTuple):
 class HeartbeatRound:
     """Heartbeats of one sender, to objects of one resource, at one moment."""
 
-    def __init__(self, resource: Resource, sender: HeartbeatSender) -> None:
-        self._resource, self._sender = resource, sender
+    def __init__(self, resource: Resource, scope: RequestScope, sender: HeartbeatSender) -> None:
+        """Take user and subresource from the scope of one of the requests."""
+        self._resource, self._scope, self._sender = resource, scope, sender
         self._written_at = render_time(resource.dependencies.clock.now())
         # Whether admission may decide anew about updates, by namespace.
         self._decides_anew: dict[str, bool] = {}
 
-    def prepare(self, scope: RequestScope, body: Object) -> PreparedHeartbeat | None:  # hot: per heartbeat
+    def prepare(self, namespace: str, name: str, body: Object) -> PreparedHeartbeat | None:  # hot: per heartbeat
         """Return what an update leads to that repeats the sender's last one; None if it does not."""
-        cached = self._resource.get_cached(scope.namespace, scope.name)
+        cached = self._resource.get_cached(namespace, name)
         if cached is None or (beat := cached.heartbeat) is None or beat.sender != self._sender:
             return None
         times: list[Any] = [None] * len(beat.formats)
@@ -124,16 +126,16 @@ class HeartbeatRound:
             return None
         written_at = self._written_at
         # Without a new time nothing would be written. After a step back of the clock managedFields have another order.
-        if times == beat.times or written_at < beat.written_at or self._may_be_admitted_anew(scope):
+        if times == beat.times or written_at < beat.written_at or self._may_be_admitted_anew(namespace):
             return None
         value = _replace_times(cached.stored_value, beat.positions, [*times, written_at])
         return PreparedHeartbeat(cached, beat, times, written_at, value)
 
-    def _may_be_admitted_anew(self, scope: RequestScope) -> bool:
-        decides_anew = self._decides_anew.get(scope.namespace)
+    def _may_be_admitted_anew(self, namespace: str) -> bool:
+        decides_anew = self._decides_anew.get(namespace)
         if decides_anew is None:
-            decides_anew = _may_be_admitted_anew(self._resource, scope)
-            self._decides_anew[scope.namespace] = decides_anew
+            scope = self._scope if namespace == self._scope.namespace else replace(self._scope, namespace=namespace)
+            decides_anew = self._decides_anew[namespace] = _may_be_admitted_anew(self._resource, scope)
         return decides_anew
 
 
@@ -141,7 +143,7 @@ async def repeat_heartbeat(
     resource: Resource, scope: RequestScope, sender: HeartbeatSender, body: Object
 ) -> RepeatedUpdate | None:
     """Write what an update leads to that repeats the sender's last one; return None if it does not."""
-    prepared = HeartbeatRound(resource, sender).prepare(scope, body)
+    prepared = HeartbeatRound(resource, scope, sender).prepare(scope.namespace, scope.name, body)
     if prepared is None:
         return None
     dependencies, cached = resource.dependencies, prepared.cached

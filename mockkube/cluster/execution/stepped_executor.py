@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
+from heapq import heappop, heappush
 from math import inf
 from typing import Final
 
@@ -13,9 +14,18 @@ from mockkube.runtime.virtual_time import VirtualClock
 class SteppedWorker:
     """Worker whose step may be suspended in the middle, so that others continue meanwhile."""
 
-    def __init__(self, worker: Worker, group: asyncio.TaskGroup, active: "dict[SteppedWorker, None]") -> None:
-        """Run steps as tasks of `group`; be in `active` while a step has not ended."""
+    def __init__(
+        self,
+        worker: Worker,
+        group: asyncio.TaskGroup,
+        active: "dict[SteppedWorker, None]",
+        resting: "RestingWorkers",
+    ) -> None:
+        """Run steps as tasks of `group`; be in `active` while a step has not ended, and tell `resting` when to ask."""
         self.worker = worker
+        # Place in the order in which workers were added.
+        self.number = resting.take_number()
+        self._resting = resting
         self._group = group
         self._active = active
         self._task: asyncio.Task[None] | None = None
@@ -29,6 +39,21 @@ class SteppedWorker:
         self._rested_at = self._rests_until = -1.0
         self._rested_notifications = -1
         self._own_signal = worker.signal
+        self._own_signal.listeners += (self._wake,)
+        self._wake()
+
+    def _wake(self) -> None:
+        self._resting.wake(self)
+
+    @property
+    def is_notified(self) -> bool:
+        """True if the worker was notified since, or while, it was last asked and not ready."""
+        return self._rested_notifications != self._own_signal.notifications
+
+    @property
+    def rests_until(self) -> float:
+        """Time until which the worker rests unless it is notified, as found when it was last asked."""
+        return self._rests_until
 
     @property
     def name(self) -> str:
@@ -111,6 +136,7 @@ class SteppedWorker:
         if asyncio.current_task() is not self._task:
             return
         self._next_request, self._is_suspended = request, True
+        self._wake()
         self._resumed.clear()
         self._halted_event.set()
         try:
@@ -136,6 +162,57 @@ class SteppedWorker:
         if (task := self._task) is not None:
             task.cancel()
             await asyncio.wait((task,))
+        self._own_signal.listeners = tuple(one for one in self._own_signal.listeners if one != self._wake)
+        self._resting.remove(self)
+
+
+class RestingWorkers:
+    """Workers that rest until a time or a notification, so that only others are asked whether they are ready."""
+
+    def __init__(self) -> None:
+        # Workers that may be ready, by number.
+        self._awake: dict[int, SteppedWorker] = {}
+        # Times until which workers rest; each worker's earliest, by number, is in `_due`.
+        self._timers: list[tuple[float, int]] = []
+        self._due: dict[int, tuple[float, SteppedWorker]] = {}
+        self._last_number = 0
+
+    def take_number(self) -> int:
+        """Return a number for a new worker."""
+        self._last_number += 1
+        return self._last_number
+
+    def wake(self, worker: SteppedWorker) -> None:
+        """Ask a worker from now on."""
+        self._awake[worker.number] = worker
+
+    def remove(self, worker: SteppedWorker) -> None:
+        """Forget a worker."""
+        self._awake.pop(worker.number, None)
+        self._due.pop(worker.number, None)
+
+    def list_ready(self, now: float) -> Iterator[SteppedWorker]:  # hot: per step
+        """Yield the workers that are ready, in their order; those that are not will rest."""
+        timers, awake = self._timers, self._awake
+        while timers and timers[0][0] <= now:
+            at, number = heappop(timers)
+            if (due := self._due.get(number)) is not None and due[0] == at:
+                awake[number] = self._due.pop(number)[1]
+        for number in sorted(awake):
+            worker = awake[number]
+            if worker.is_ready_at(now):
+                yield worker
+            elif not worker.is_notified:
+                del awake[number]
+                self._rest(worker)
+
+    def _rest(self, worker: SteppedWorker) -> None:
+        until = worker.rests_until
+        due = self._due.get(worker.number)
+        # A later time than one that is known is found when the worker is asked at that.
+        if until < (inf if due is None else due[0]):
+            self._due[worker.number] = until, worker
+            heappush(self._timers, (until, worker.number))
 
 
 _CURRENT_WORKER: Final[ContextVar[SteppedWorker]] = ContextVar("turn")
@@ -150,6 +227,7 @@ class SteppedExecutor:
         self._workers: dict[int, SteppedWorker] = {}
         self._active: dict[SteppedWorker, None] = {}
         self._workers_in_order: list[SteppedWorker] = []
+        self._resting = RestingWorkers()
         # Whether the steps of a worker, by its name, are divided at their requests.
         self.divides: Callable[[str], bool] = lambda worker: False
 
@@ -168,13 +246,12 @@ class SteppedExecutor:
 
     def list_ready_workers(self) -> Iterator[SteppedWorker]:
         """Yield the workers that are ready, in their order."""
-        now = self._clock.monotonic()
-        return (worker for worker in self._workers_in_order if worker.is_ready_at(now))
+        return self._resting.list_ready(self._clock.monotonic())
 
     def add_workers(self, workers: Sequence[Worker]) -> None:
         """Add workers after the present ones."""
         for worker in workers:
-            self._workers[id(worker)] = SteppedWorker(worker, self._group, self._active)
+            self._workers[id(worker)] = SteppedWorker(worker, self._group, self._active, self._resting)
         self._workers_in_order = list(self._workers.values())
 
     async def remove_workers(self, workers: Sequence[Worker]) -> None:

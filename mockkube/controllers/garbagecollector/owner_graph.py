@@ -267,7 +267,11 @@ class OwnerGraph:
 
 def _has_relevant_change(old: ReadOnlyObject, new: ReadOnlyObject) -> bool:
     before, after = old["metadata"], new["metadata"]
-    return any(before.get(name) != after.get(name) for name in ("ownerReferences", "deletionTimestamp", "finalizers"))
+    return bool(
+        before.get("ownerReferences") != after.get("ownerReferences")
+        or before.get("deletionTimestamp") != after.get("deletionTimestamp")
+        or before.get("finalizers") != after.get("finalizers")
+    )
 
 
 class _PartitionedDependents(NamedTuple):

@@ -3,12 +3,14 @@
 upstream 1.36: pkg/controller/nodelifecycle/node_lifecycle_controller.go, monitorNodeHealth
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from math import inf
 from typing import ClassVar, Final
 
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
-from mockkube.client.protocol import Key, Selection, key_of
+from mockkube.client.informer import ObjectChange
+from mockkube.client.protocol import Key, Selection, WatchEventType, key_of
 from mockkube.controllers.framework.controller import (
     RESYNC,
     Controller,
@@ -28,24 +30,13 @@ from mockkube.controllers.nodelifecycle.node_health import (
 from mockkube.controllers.nodelifecycle.node_health_map import NOT_READY, UNREACHABLE, NodeHealthMap
 from mockkube.controllers.nodelifecycle.node_writer import NodeWriter, has_taint
 from mockkube.controllers.nodelifecycle.pods_not_ready import mark_pods_not_ready
+from mockkube.controllers.nodelifecycle.steady_nodes import SteadyNode, SteadyNodes
 from mockkube.controllers.nodelifecycle.zones import zone_key
 from mockkube.controllers.pods.by_node import pods_by_node
-from mockkube.lazy_dataclasses import dataclass
 
 LEASES: Final = Selection(namespace="kube-node-lease")
 _EXCLUDED: Final = "node.kubernetes.io/exclude-disruption"
 _TRIES_MAX: Final = 5
-
-
-@dataclass(slots=True)
-class _SteadyNode:
-    """Node that was Ready and without our taints; only its lease is read until the node changes or is lost."""
-
-    node: ReadOnlyObject
-    zone: str
-    health: NodeHealth
-    lease_key: Key
-    lease: ReadOnlyObject | None = None
 
 
 class NodeHealthMonitor(Controller):
@@ -56,42 +47,92 @@ class NodeHealthMonitor(Controller):
 
     def __init__(self, dependencies: ControllerDependencies, health_map: NodeHealthMap) -> None:
         super().__init__(dependencies)
-        self.nodes = self.informer("Node")
+        self.nodes = self.watched_informer("Node", self._on_node_change)
         self.leases = self.informer("Lease", LEASES)
+        self.leases.add_event_handler(self._on_lease_change)
         self._pods_by_node = pods_by_node(self.informer("Pod"))
         self._health_map, self._options = health_map, dependencies.options.nodes
         self._writer = NodeWriter(self.client, self.clock)
         self._known_nodes: dict[str, ReadOnlyObject] = {}
         # Most nodes in most passes: a pass over thousands of nodes every few seconds has to be cheap.
-        self._steady_nodes: dict[str, _SteadyNode] = {}
+        self._steady_nodes = SteadyNodes()
+        # Names of nodes that changed, and of those whose lease changed, since the last pass.
+        self._changed_nodes: dict[str, None] = {}
+        self._renewed_nodes: dict[str, None] = {}
+        # Whether the last pass has seen all nodes that there are, and has not failed.
+        self._knows_all = False
         # Nodes with pods that could not be marked not ready yet.
         self._nodes_to_retry: set[str] = set()
         self.work_queue.add(RESYNC)
 
+    def _on_node_change(self, change: ObjectChange) -> None:
+        self._knows_all = self._knows_all and change.type is WatchEventType.MODIFIED
+        self._changed_nodes[change.object["metadata"]["name"]] = None
+
+    def _on_lease_change(self, change: ObjectChange) -> None:  # hot: per renewal
+        self._renewed_nodes[change.object["metadata"]["name"]] = None
+
     async def reconcile(self, key: Key) -> ReconcileResult:
         """Check every node once."""
-        nodes = self.nodes.list()
-        await self._classify_nodes(nodes)
-        ready: dict[str, list[bool]] = {}
-        now, leases = self.clock.monotonic(), self.leases.objects
-        for name, node in self._known_nodes.items():
-            steady = self._steady_nodes.get(name)
-            if steady is not None and steady.node is node and self._is_alive(steady, leases, now):
-                ready.setdefault(steady.zone, []).append(True)
-            else:
-                await self._monitor_node(node, ready)
-                now, leases = self.clock.monotonic(), self.leases.objects
+        knew_all, self._knows_all = self._knows_all, True
+        try:
+            await self._check_nodes(knew_all=knew_all)
+        except BaseException:
+            self._knows_all = False
+            raise
+        return Requeue(after=self._options.monitor_period_seconds)
+
+    async def _check_nodes(self, *, knew_all: bool) -> None:
+        changed, self._changed_nodes = self._changed_nodes, {}
+        now = self.clock.monotonic()
+        self._observe_renewals(now)
+        # Without news all steady nodes are alive until the first of them may be lost.
+        may_be_lost = now > self._steady_nodes.heard_at + self._options.monitor_grace_seconds
+        if may_be_lost or not knew_all or not self._update_known(changed):
+            await self._classify_nodes(self.nodes.list())
+            self._drop_lost_nodes(now)
+        ready = self._steady_nodes.make_ready_lists()
+        for name in [name for name in self._known_nodes if name not in self._steady_nodes.nodes]:
+            await self._monitor_node(self._known_nodes[name], ready)
+        ready = {zone: states for zone, states in ready.items() if states}
         # Zones are judged after all nodes, since a zone's state depends on each of its nodes.
         if ready and self._health_map.handle_disruption(ready, self.clock.monotonic()):
-            for node in nodes:
+            for node in self.nodes.list():
                 await self._mark_node_as_reachable(node)
-        return Requeue(after=self._options.monitor_period_seconds)
+
+    def _observe_renewals(self, now: float) -> None:
+        """Observe the leases that steady nodes have renewed."""
+        renewed, self._renewed_nodes = self._renewed_nodes, {}
+        for name in renewed:  # hot: per renewal
+            if (steady := self._steady_nodes.nodes.get(name)) is not None:
+                observe_lease(steady.health, self.leases.get(Key(LEASES.namespace, name)), now)
+
+    def _update_known(self, changed: Iterable[str]) -> bool:
+        """Take the present state of changed nodes; return False if one is no longer known."""
+        for name in changed:
+            node = self.nodes.get(Key("", name))
+            if node is None or name not in self._known_nodes:
+                return False
+            if self._known_nodes[name] is not node:
+                self._known_nodes[name] = node
+                self._steady_nodes.drop(name)
+                self._health_map.add_zone(node)
+        return True
+
+    def _drop_lost_nodes(self, now: float) -> None:
+        """Drop the steady nodes that have changed, or that nobody heard of for the grace period."""
+        steady_nodes, grace_seconds = self._steady_nodes, self._options.monitor_grace_seconds
+        for name, steady in list(steady_nodes.nodes.items()):
+            if steady.node is not self._known_nodes.get(name) or now > steady.health.probed_at + grace_seconds:
+                steady_nodes.drop(name)
+        steady_nodes.heard_at = min((one.health.probed_at for one in steady_nodes.nodes.values()), default=inf)
+        steady_nodes.zones = list(dict.fromkeys(map(zone_key, self._known_nodes.values())))
 
     async def _classify_nodes(self, nodes: Sequence[ReadOnlyObject]) -> None:
         """Record added and deleted nodes, and add zones of new ones."""
         present = {node["metadata"]["name"]: node for node in nodes}
         for name, node in present.items():
-            steady = self._steady_nodes.get(name)
+            steady = self._steady_nodes.nodes.get(name)
             if steady is not None and steady.node is node:
                 continue
             self._health_map.add_zone(node)
@@ -102,25 +143,17 @@ class NodeHealthMonitor(Controller):
             if name not in present:
                 self._record_event(node, "RemovingNode", f"Removing Node {name} from Controller")
                 self._health_map.health.pop(name, None)
-                self._steady_nodes.pop(name, None)
+                self._steady_nodes.drop(name)
                 self._nodes_to_retry.discard(name)
         self._known_nodes = present
 
     def _record_event(self, node: ReadOnlyObject, reason: str, message: str) -> None:
         self.events.record(_node_reference(node), "Normal", reason, f"Node {node['metadata']['name']} event: {message}")
 
-    def _is_alive(self, steady: _SteadyNode, leases: Mapping[Key, ReadOnlyObject], now: float) -> bool:
-        """Observe the lease of a node; return whether its grace period is not over."""
-        lease = leases.get(steady.lease_key)  # hot: per node and pass
-        if lease is not steady.lease:
-            observe_lease(steady.health, lease, now)
-            steady.lease = lease
-        return now <= steady.health.probed_at + self._options.monitor_grace_seconds
-
     async def _monitor_node(self, node: ReadOnlyObject, ready: dict[str, list[bool]]) -> None:
         """Update health, taints and pods of one node, and note its readiness by zone."""
         name, listed = node["metadata"]["name"], node
-        self._steady_nodes.pop(name, None)
+        self._steady_nodes.drop(name)
         observed = "Unknown" if (before := ready_condition(node)) is None else before["status"]
         try:
             node, observed = await self._update_health_with_retries(node)
@@ -144,8 +177,7 @@ class NodeHealthMonitor(Controller):
     def _note_steady_node(self, name: str, node: ReadOnlyObject) -> None:
         taints = node["spec"].get("taints", ())
         if not has_taint(taints, UNREACHABLE) and not has_taint(taints, NOT_READY):
-            health, lease_key = self._health_map.health[name], Key(LEASES.namespace, name)
-            self._steady_nodes[name] = _SteadyNode(node, zone_key(node), health, lease_key)
+            self._steady_nodes.add(name, SteadyNode(node, zone_key(node), self._health_map.health[name]))
 
     async def _update_health_with_retries(self, node: ReadOnlyObject) -> tuple[ReadOnlyObject, str]:
         """Return the node after its health was updated, and the status of its Ready condition before."""

@@ -1,6 +1,10 @@
 """Steps of workers, divided before their requests."""
 
 import asyncio
+from typing import Any
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mockkube.cluster.execution.stepped_executor import SteppedExecutor
 from mockkube.runtime.steps import Signal
@@ -135,3 +139,52 @@ async def test_a_worker_that_rests_is_asked_again_when_it_is_due_or_notified() -
         alarm.due_at = 20.0
         assert not list(executor.list_ready_workers())
         assert stepped.wake_at() == 20.0
+
+
+MOMENTS = st.sampled_from((None, 0.0, 1.0, 2.0, 3.0, 5.0, 8.0))
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    st.lists(
+        st.one_of(
+            st.tuples(st.just("set"), st.integers(0, 3), MOMENTS),
+            st.tuples(st.just("move"), st.integers(0, 3)),
+            st.tuples(st.just("step"), st.integers(0, 3)),
+            st.tuples(st.just("replace"), st.integers(0, 3)),
+        ),
+        max_size=25,
+    )
+)
+def test_exactly_the_workers_that_are_ready_are_listed_in_their_order(actions: list[tuple[Any, ...]]) -> None:
+    asyncio.run(play(actions))
+
+
+async def play(actions: list[tuple[Any, ...]]) -> None:
+    clock = VirtualClock()
+    async with SteppedExecutor(clock) as executor:
+        alarms = [Alarm(clock, executor) for _ in range(4)]
+        executor.add_workers(alarms)
+        for action in actions:
+            match action:
+                case "set", number, moment:
+                    alarms[number].due_at = moment
+                    alarms[number].signal.notify()
+                case "move", seconds:
+                    clock.move_to(clock.monotonic() + seconds)
+                    await asyncio.sleep(0)
+                    await executor.wait_until_halted()
+                case "step", number:
+                    if ready := list(executor.list_ready_workers())[number:]:
+                        await ready[0].step()
+                case _, number:
+                    (gone,) = (one for one in executor.get_workers() if one.worker is alarms[number])
+                    if gone.is_halted:
+                        await executor.remove_workers([alarms[number]])
+                        alarms.append(Alarm(clock, executor))
+                        executor.add_workers(alarms[-1:])
+                        del alarms[number]
+            everyone = executor.get_workers()
+            assert [one.worker for one in everyone] == alarms
+            assert list(executor.list_ready_workers()) == [one for one in everyone if one.is_ready()]
+            assert next(executor.list_ready_workers(), None) == next((one for one in everyone if one.is_ready()), None)
