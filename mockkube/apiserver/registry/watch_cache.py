@@ -7,7 +7,6 @@ match; readers that need the object decode a copy.
 upstream 1.36: apiserver/pkg/storage/cacher/{cacher,watch_cache}.go
 """
 
-from bisect import bisect_left, insort
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
@@ -15,6 +14,7 @@ from enum import StrEnum
 from sys import intern
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from mockkube_storage.keys import SortedKeys
 from mockkube_storage.model import Entry, Event, EventType
 from mockkube_storage.store import Store
 from mockkube_storage.watch import Watch
@@ -221,7 +221,7 @@ class Collection:
         self.decode_entry = decode_entry
         self.bad_objects = BadObjects() if bad_objects is None else bad_objects
         self.objects: dict[str, CachedObject] = {}
-        self.keys: list[str] = []
+        self._keys = SortedKeys()
         # Revision of the newest change.
         self.revision = 0
         # The history is complete after this revision.
@@ -279,18 +279,15 @@ class Collection:
         return False
 
     def _slice(self, start: str, prefix: str) -> list[CachedObject]:
-        keys, cached_objects = self.keys, self.objects
-        first = bisect_left(keys, start)
-        last = bisect_left(keys, prefix + "\U0010ffff", first)
-        # Runs in threads, too, while the event loop changes the collection: a key may have been deleted since the
-        # slice.
-        return [cached for key in keys[first:last] if (cached := cached_objects.get(key)) is not None]
+        keys, cached_objects = self._keys.keys_in_range(prefix, start), self.objects
+        # Runs in threads, too, while the event loop changes the collection: a key may have been deleted since.
+        return [cached for key in keys if (cached := cached_objects.get(key)) is not None]
 
     def load(self, entries: Iterable[Entry], revision: int) -> None:
         """Start with these entries, read at a revision."""
         for entry in entries:
             self.objects[entry.key] = self.decode_entry(entry)
-        self.keys = sorted(self.objects)
+        self._keys = SortedKeys(self.objects)
         self.revision = max((cached.revision for cached in self.objects.values()), default=0)
         self.history_start = revision
         self._ranges.clear()
@@ -315,12 +312,12 @@ class Collection:
         if event.type is EventType.DELETE:
             if previous is not None:
                 del self.objects[key]
-                del self.keys[bisect_left(self.keys, key)]
+                self._keys.remove(key)
             change = CacheChange(ChangeType.DELETED, event.revision, cached, previous)
         else:
             self.objects[key] = cached
             if previous is None:
-                insort(self.keys, key)
+                self._keys.add(key)
             kind = ChangeType.ADDED if previous is None else ChangeType.MODIFIED
             change = CacheChange(kind, event.revision, cached, previous)
         self._append_history(change)

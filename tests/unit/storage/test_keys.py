@@ -1,7 +1,8 @@
 """Prefixes as ranges, and the sorted set."""
 
+import mockkube_storage.keys as keys_module
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from mockkube_storage.errors import InvalidKey
 from mockkube_storage.keys import SortedKeys, check_key, prefix_end
@@ -29,13 +30,28 @@ def test_a_key_is_in_the_range_of_a_prefix_exactly_if_it_begins_with_it(prefix: 
     assert (key >= prefix and (end is None or key < end)) == key.startswith(prefix)
 
 
+@pytest.fixture(params=[2, 5, 2048], autouse=True)
+def part_max(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let parts of sorted sets have at most so many keys."""
+    monkeypatch.setattr(keys_module, "_PART_MAX", request.param)
+
+
+SAME_FIXTURE = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
 @given(keys=st.sets(TEXT), prefix=TEXT, start=TEXT)
+@SAME_FIXTURE
 def test_the_keys_between_are_those_of_the_prefix_from_the_start_on(keys: set[str], prefix: str, start: str) -> None:
     expected = [key for key in sorted(keys) if key.startswith(prefix) and key >= start]
+    added = SortedKeys()
+    for key in keys:
+        added.add(key)
     assert SortedKeys(keys).keys_in_range(prefix, start) == expected
+    assert added.keys_in_range(prefix, start) == expected
 
 
 @given(keys=st.lists(TEXT, unique=True), gone=st.data())
+@SAME_FIXTURE
 def test_adding_and_removing_keeps_the_order(keys: list[str], gone: st.DataObject) -> None:
     sorted_keys = SortedKeys()
     for key in keys:
@@ -44,6 +60,9 @@ def test_adding_and_removing_keeps_the_order(keys: list[str], gone: st.DataObjec
     for key in sorted(removed):
         sorted_keys.remove(key)
     assert sorted_keys.keys_in_range("", "") == sorted(set(keys) - removed)
+    for key in sorted(removed):
+        sorted_keys.add(key)
+    assert sorted_keys.keys_in_range("", "") == sorted(keys)
 
 
 @pytest.mark.parametrize("key", ["", "\0", "/a\0", "/\ud800"])
