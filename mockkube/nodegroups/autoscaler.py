@@ -18,6 +18,8 @@ from mockkube.client.protocol import Client, Key, WatchEventType
 from mockkube.explain.recorded_cluster import RecordedCluster
 from mockkube.features.capabilities import Capabilities
 from mockkube.lazy_dataclasses import dataclass
+from mockkube.nodegroups import consolidator
+from mockkube.nodegroups.consolidator import ClusterView, Consolidator
 from mockkube.nodegroups.group_status import GroupStatus, is_ready, summarize_group
 from mockkube.nodegroups.instances import Instances
 from mockkube.nodegroups.node_group import NodeGroup, NodeTemplate
@@ -77,6 +79,9 @@ class NodeAutoscaler:
         self.events = EventRecorder(client, clock, dependencies.random, component=NAME)
         self._instances = Instances(client, clock)
         self.removals = NodeRemovals(client, clock, self.events)
+        self._consolidation_events = EventRecorder(client, clock, dependencies.random, component=consolidator.NAME)
+        self._consolidator = Consolidator(client, clock, self._consolidation_events, self._instances)
+        self._pods.add_event_handler(self._consolidator.on_pod_change)
         self._groups: tuple[NodeGroup, ...] = tuple(groups)
         self._scan_at = clock.monotonic()
         self._has_changed = True
@@ -86,8 +91,8 @@ class NodeAutoscaler:
 
     @property
     def workers(self) -> Sequence[Worker]:
-        """Informers, the loop, and the recorder of events."""
-        return [*self._informers.workers, self, self.events]
+        """Informers, the loop, and the recorders of events."""
+        return [*self._informers.workers, self, self.events, self._consolidation_events]
 
     async def start(self) -> None:
         """Do nothing: informers list and watch in their steps."""
@@ -119,7 +124,7 @@ class NodeAutoscaler:
 
     def _find_due_time(self) -> float | None:
         """Return when to scan although nothing changes: a removal goes on, or a node is not needed for long enough."""
-        times = [] if (at := self.removals.due_at()) is None else [at]
+        times = [at for one in (self.removals, self._consolidator) if (at := one.due_at()) is not None]
         for name, since in self._unneeded_since.items():
             group = self._find_group(name)
             if group is not None:
@@ -160,9 +165,12 @@ class NodeAutoscaler:
         """Continue with removals; add nodes for pods that wait for room, else look for nodes to remove."""
         self._instances.forget_ready(self._nodes.objects)
         await self.removals.advance(self._pods_by_node.get)
+        view = self._view_cluster()
+        await self._consolidator.advance(view)
         self._fill_to_minimum(now)
         if not await self._scale_up(now):
             await self._scale_down(now)
+            await self._consolidator.consolidate(view)
 
     # Groups
 
@@ -184,6 +192,19 @@ class NodeAutoscaler:
                 found[group.name].append(node)
         return [GroupState(group, found[group.name]) for group in self._groups]
 
+    def _view_cluster(self) -> ClusterView:
+        return ClusterView(
+            groups=self._groups,
+            states=self._list_states(),
+            nodes=self._nodes.objects,
+            pods=self._pods.list(),
+            pods_of=self._pods_by_node.get,
+            budgets=self._budgets.list(),
+            daemon_sets=self._daemon_sets.list(),
+            coming=frozenset(node["metadata"]["name"] for node in self._instances.list_coming()),
+            make_placement=self._make_placement,
+        )
+
     def _summarize(self) -> dict[str, GroupStatus]:
         nodes: dict[str, list[ReadOnlyObject]] = {group.name: [] for group in self._groups}
         coming = dict.fromkeys(nodes, 0)
@@ -195,7 +216,13 @@ class NodeAutoscaler:
             if not is_registered and (group := self._group_of(node)) is not None:
                 coming[group.name] += 1
         return {
-            group.name: summarize_group(group, nodes[group.name], coming[group.name], self._unneeded_since)
+            group.name: summarize_group(
+                group,
+                nodes[group.name],
+                coming[group.name],
+                {*self._unneeded_since, *self._consolidator.proposed},
+                self._consolidator.removed[group.name],
+            )
             for group in self._groups
         }
 

@@ -30,7 +30,7 @@ def sort_pods(pods: Sequence[ReadOnlyObject], budgets: Sequence[ReadOnlyObject])
     """Return the pods of a node that have to move, or why one of them cannot."""
     movable = []
     for pod in pods:
-        if is_finished(pod) or _is_of_node(pod) or pod["metadata"].get("deletionTimestamp"):
+        if is_finished(pod) or is_of_node(pod) or pod["metadata"].get("deletionTimestamp"):
             continue
         if reason := find_blocker(pod, budgets):
             metadata = pod["metadata"]
@@ -43,7 +43,7 @@ def find_blocker(pod: ReadOnlyObject, budgets: Sequence[ReadOnlyObject]) -> str:
     """Return why a pod may not be moved; empty if it may."""
     metadata = pod["metadata"]
     annotations = metadata.get("annotations") or {}
-    matching = [budget for budget in budgets if _selects(budget, pod)]
+    matching = find_selecting(budgets, pod)
     if any((budget.get("status") or {}).get("disruptionsAllowed", 0) < 1 for budget in matching):
         return "not enough pod disruption budget to move it"
     match annotations.get(SAFE_TO_EVICT):
@@ -62,6 +62,11 @@ def find_blocker(pod: ReadOnlyObject, budgets: Sequence[ReadOnlyObject]) -> str:
     return ""
 
 
+def find_selecting(budgets: Sequence[ReadOnlyObject], pod: ReadOnlyObject) -> list[ReadOnlyObject]:
+    """Return the PodDisruptionBudgets that select a pod."""
+    return [budget for budget in budgets if _selects(budget, pod)]
+
+
 def find_controller(pod: ReadOnlyObject) -> ReadOnlyObject | None:
     """Return the reference to a pod's controller; None if it has none."""
     return next((one for one in pod["metadata"].get("ownerReferences") or () if one.get("controller")), None)
@@ -73,7 +78,7 @@ def is_daemon_pod(pod: ReadOnlyObject) -> bool:
     return controller is not None and bool(controller.get("kind") == "DaemonSet")
 
 
-def _is_of_node(pod: ReadOnlyObject) -> bool:
+def is_of_node(pod: ReadOnlyObject) -> bool:
     """Return whether a pod goes with its node: a mirror pod, or one of a DaemonSet."""
     return _MIRROR in (pod["metadata"].get("annotations") or {}) or is_daemon_pod(pod)
 

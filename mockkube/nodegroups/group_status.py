@@ -1,6 +1,6 @@
 """Status of a node group."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Sequence
 
 from mockkube.api.conditions import find_condition
 from mockkube.api.json_objects import Object, ReadOnlyObject
@@ -18,6 +18,7 @@ class GroupStatus:
     coming: int
     unneeded: int
     leaving: int
+    consolidated: int
     price_per_hour: float
 
     def as_json(self) -> Object:
@@ -28,14 +29,15 @@ class GroupStatus:
             "coming": self.coming,
             "unneeded": self.unneeded,
             "leaving": self.leaving,
+            "consolidated": self.consolidated,
             "pricePerHour": f"{self.price_per_hour:.4f}".rstrip("0").rstrip("."),
         }
 
 
 def summarize_group(
-    group: NodeGroup, nodes: Sequence[ReadOnlyObject], coming: int, unneeded: Mapping[str, float]
+    group: NodeGroup, nodes: Sequence[ReadOnlyObject], coming: int, unneeded: Collection[str], consolidated: int
 ) -> GroupStatus:
-    """Return the status of a group from its nodes, and the number of those that have not registered."""
+    """Return the status of a group from its nodes, and the numbers of those that come and that were consolidated."""
     leaving = sum(map(is_being_removed, nodes))
     return GroupStatus(
         size=len(nodes) - leaving + coming,
@@ -43,6 +45,7 @@ def summarize_group(
         coming=coming,
         unneeded=sum(node["metadata"]["name"] in unneeded for node in nodes),
         leaving=leaving,
+        consolidated=consolidated,
         price_per_hour=round(sum(price_of(node, [group]) for node in nodes), 6),
     )
 

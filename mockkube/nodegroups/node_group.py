@@ -8,6 +8,7 @@ from typing import Final, Self
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.quantities.quantity import parse
 from mockkube.lazy_dataclasses import dataclass
+from mockkube.nodegroups.disruption_policy import DisruptionPolicy
 
 GROUP_LABEL: Final = "mockkube.dev/node-group"
 PRICE_ANNOTATION: Final = "mockkube.dev/price-per-hour"
@@ -62,6 +63,11 @@ class NodeTemplate:
     zone: str = ""
 
     @property
+    def price(self) -> float | None:
+        """Price of the node per hour; None if it is not known."""
+        return self.instance_type.price_per_hour
+
+    @property
     def order(self) -> tuple[str, str, str]:
         """Key of a fixed order of templates."""
         return self.group.name, self.instance_type.name, self.zone
@@ -111,12 +117,14 @@ class NodeGroup:
     provision_seconds: float = PROVISION_SECONDS
     node_selector: Mapping[str, str] = field(default_factory=dict)
     scale_down: ScaleDownRules = ScaleDownRules()
+    # Consolidation as by Karpenter, in place of the cluster-autoscaler's scale-down.
+    disruption: DisruptionPolicy | None = None
 
     @classmethod
     def from_object(cls, obj: ReadOnlyObject) -> Self:
         """Return the group that a NodeGroup describes."""
         spec = obj["spec"]
-        down = spec.get("scaleDown") or {}
+        down, disruption = spec.get("scaleDown") or {}, spec.get("disruption")
         return cls(
             name=obj["metadata"]["name"],
             min_size=spec.get("minSize", 0),
@@ -132,11 +140,12 @@ class NodeGroup:
             provision_seconds=float(spec.get("provisionSeconds", PROVISION_SECONDS)),
             node_selector=spec.get("nodeSelector") or {},
             scale_down=ScaleDownRules(
-                bool(down.get("disabled")),
+                bool(down.get("disabled")) or disruption is not None,
                 float(down.get("utilizationThreshold", UTILIZATION_THRESHOLD)),
                 float(down.get("unneededSeconds", UNNEEDED_SECONDS)),
                 float(down.get("delayAfterAddSeconds", DELAY_AFTER_ADD_SECONDS)),
             ),
+            disruption=None if disruption is None else DisruptionPolicy.from_spec(disruption),
         )
 
     def contains(self, node: ReadOnlyObject) -> bool:

@@ -3,19 +3,20 @@
 autoscaler 1.35: cluster-autoscaler/core/scaledown/actuation
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import field
 from http import HTTPStatus
 from typing import Final
 
 from mockkube.api.errors import ApiError, NotFound
-from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.event_recorder import EventRecorder
 from mockkube.client.events import NORMAL, WARNING
-from mockkube.client.protocol import Client, DeleteOptions, Key, key_of
+from mockkube.client.protocol import Client, DeleteOptions, Key
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.pods import is_finished
 from mockkube.nodegroups.drainability import is_daemon_pod
+from mockkube.nodegroups.draining import PodsOfNode, change_taints, evict
 from mockkube.nodegroups.scale_down import TO_BE_DELETED, Candidate
 from mockkube.runtime.clock import Clock
 
@@ -24,8 +25,6 @@ _EVICTION_SECONDS_MAX: Final = 120.0
 _TERMINATION_SECONDS_MAX: Final = 600.0
 # A node that could not be removed is left alone for so long.
 _PAUSE_SECONDS: Final = 300.0
-
-PodsOfNode = Callable[[str], Sequence[ReadOnlyObject]]
 
 
 @dataclass(slots=True)
@@ -74,7 +73,7 @@ class NodeRemovals:
             "effect": "NoSchedule",
         }
         try:
-            await self._set_taints(candidate.name, lambda taints: [*taints, taint])
+            await change_taints(self._client, candidate.name, lambda taints: [*taints, taint])
         except ApiError as error:
             text = f"failed to mark the node as toBeDeleted/unschedulable: {error.message}"
             self._events.record(node, WARNING, "ScaleDownFailed", text)
@@ -107,15 +106,13 @@ class NodeRemovals:
 
     async def _evict(self, pod: ReadOnlyObject, removal: _Removal) -> str:
         """Evict a pod; return why that is refused, or nothing."""
-        uid, key = pod["metadata"]["uid"], key_of(pod)
+        uid = pod["metadata"]["uid"]
         if uid not in removal.announced:
             removal.announced.add(uid)
             self._events.record(pod, NORMAL, "ScaleDown", "deleting pod for node scale down")
         grace = min(pod["spec"].get("terminationGracePeriodSeconds", 30), int(_TERMINATION_SECONDS_MAX))
-        metadata = {"name": key.name, "namespace": key.namespace}
-        body: Object = {"metadata": metadata, "deleteOptions": {"gracePeriodSeconds": grace}}
         try:
-            await self._client.create("Pod", body, subresource="eviction", name=key.name)
+            await evict(self._client, pod, grace)
         except NotFound:
             return ""
         except ApiError as error:
@@ -145,14 +142,9 @@ class NodeRemovals:
         what = "failed to drain and delete node" if removal.drains else "failed to delete empty node"
         self._events.record(removal.node, WARNING, "ScaleDownFailed", f"{what}: {why}")
         try:
-            await self._set_taints(name, lambda taints: [one for one in taints if one["key"] != TO_BE_DELETED])
+            await change_taints(
+                self._client, name, lambda taints: [one for one in taints if one["key"] != TO_BE_DELETED]
+            )
         except ApiError:
             # The node is gone, or the next removal finds the taint in place.
             return
-
-    async def _set_taints(
-        self, name: str, change: Callable[[Sequence[ReadOnlyObject]], Sequence[ReadOnlyObject]]
-    ) -> None:
-        node = await self._client.get("Node", Key("", name))
-        spec = node.get("spec") or {}
-        await self._client.update("Node", {**node, "spec": {**spec, "taints": change(spec.get("taints") or ())}})

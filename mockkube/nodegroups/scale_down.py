@@ -17,6 +17,7 @@ from mockkube.nodegroups.placement import Placement
 
 DISABLED: Final = "cluster-autoscaler.kubernetes.io/scale-down-disabled"
 TO_BE_DELETED: Final = "ToBeDeletedByClusterAutoscaler"
+DISRUPTED: Final = "karpenter.sh/disrupted"
 _RULES: Final = PodResourcesOptions()
 
 
@@ -81,7 +82,7 @@ def is_removable(node: ReadOnlyObject) -> bool:
 
 def is_being_removed(node: ReadOnlyObject) -> bool:
     """Return whether a node has the taint of one that is being removed."""
-    return any(taint["key"] == TO_BE_DELETED for taint in (node.get("spec") or {}).get("taints") or ())
+    return any(taint["key"] in (TO_BE_DELETED, DISRUPTED) for taint in (node.get("spec") or {}).get("taints") or ())
 
 
 def find_unneeded(placement: Placement, candidates: Sequence[Candidate], sizes: Mapping[str, int]) -> list[Candidate]:

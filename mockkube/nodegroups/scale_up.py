@@ -116,7 +116,7 @@ def _try_template(
     reasons: dict[str, dict[str, None]],
 ) -> ScaleUpOption | None:
     """Add nodes of a template one by one as long as they take pods; None if they take none."""
-    trial = _Trial(placement, state, template, daemon_sets)
+    trial = Trial(placement, state, template, daemon_sets)
     taken, left = [], list(pods)
     try:
         while left:
@@ -140,7 +140,7 @@ def _try_template(
     return ScaleUpOption(template, trial.count, tuple(taken), trial.waste(taken)) if taken else None
 
 
-class _Trial:
+class Trial:
     """Nodes of one template that are added to a placement for a while."""
 
     def __init__(

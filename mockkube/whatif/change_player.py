@@ -20,6 +20,7 @@ from mockkube.rehearse.upgrade import POOL_LABELS
 from mockkube.whatif.changes import (
     Amount,
     Change,
+    ConsolidationChange,
     LoadScaling,
     ManifestChange,
     NodeCountChange,
@@ -67,7 +68,11 @@ class ChangePlayer:
             case LoadScaling():
                 return await self._scale_load(change)
             case NodeGroupChange():
-                return await self._change_group(change)
+                number = int(change.number) if change.number == int(change.number) else change.number
+                await self._change_groups(change.name, {change.field: number})
+                return f"{change.field} of {_name_groups(change.name)} is {number}"
+            case ConsolidationChange():
+                return await self._change_consolidation(change)
             case ManifestChange():
                 return await self._apply_manifests(change)
             case Rescheduling():
@@ -133,16 +138,23 @@ class ChangePlayer:
     async def _patch_group(self, name: str, spec: Mapping[str, Any]) -> None:
         await self._client.patch(_GROUPS, Key("", name), {"spec": spec}, patch_type=PatchType.MERGE)
 
-    async def _change_group(self, change: NodeGroupChange) -> str:
+    async def _change_groups(self, name: str, spec: Mapping[str, Any]) -> None:
+        """Change the group of a name, or all groups (`*`)."""
         names = [group["metadata"]["name"] for group in await self._list_groups()]
-        if change.name not in names:
-            raise WhatIfError(f"nodegroup {change.name}: there is none; there are {_join(names) or 'no groups'}")
-        number = int(change.number) if change.number == int(change.number) else change.number
-        try:
-            await self._patch_group(change.name, {change.field: number})
-        except ApiError as error:
-            raise WhatIfError(f"nodegroup {change.name}: {error.message}") from None
-        return f"{change.field} of node group {change.name} is {number}"
+        if not names or name not in (*names, "*"):
+            raise WhatIfError(f"nodegroup {name}: there is none; there are {_join(names) or 'no groups'}")
+        for one in names if name == "*" else [name]:
+            try:
+                await self._patch_group(one, spec)
+            except ApiError as error:
+                raise WhatIfError(f"nodegroup {one}: {error.message}") from None
+
+    async def _change_consolidation(self, change: ConsolidationChange) -> str:
+        is_budget = change.field == "budget"
+        value: Object = {"budgets": [{"nodes": change.text}]} if is_budget else {change.field: change.text}
+        # Consolidation takes the place of the cluster-autoscaler's scale-down.
+        await self._change_groups(change.name, {"disruption": value, "scaleDown": None})
+        return f"{change.field} of {_name_groups(change.name)} is {change.text}"
 
     # Workloads
 
@@ -218,6 +230,10 @@ class ChangePlayer:
                 await self._client.patch(kind, key, new, patch_type=PatchType.MERGE)
         except ApiError as error:
             raise WhatIfError(f"apply {path}: {obj['kind']} {metadata.get('name')}: {error.message}") from None
+
+
+def _name_groups(name: str) -> str:
+    return "all node groups" if name == "*" else f"node group {name}"
 
 
 def choose_nodes(nodes: Sequence[ReadOnlyObject], count: int) -> list[str]:

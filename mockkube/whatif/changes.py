@@ -24,11 +24,13 @@ _FORMS: Final = (
     "zone NAME drained|gone|unreachable",
     "deployment|statefulset|replicaset [NAMESPACE/]NAME x3|=10|+2|-50%",
     "load [KIND] [NAMESPACE/]NAME x3",
-    "nodegroup NAME FIELD=NUMBER",
+    "nodegroup NAME|* FIELD=VALUE",
     "apply FILE",
     "reschedule",
 )
 _GROUP_FIELDS: Final = ("minSize", "maxSize", "provisionSeconds")
+# Fields of the group's disruption, and the text that stands for one budget.
+_DISRUPTION_FIELDS: Final = ("consolidationPolicy", "consolidateAfter", "budget")
 
 
 class Loss(StrEnum):
@@ -104,11 +106,20 @@ class LoadScaling:
 
 @dataclass(frozen=True, slots=True)
 class NodeGroupChange:
-    """Other bounds of a node group."""
+    """Other bounds of a node group, or of all groups (`*`)."""
 
     name: str
     field: str
     number: float
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolidationChange:
+    """Other consolidation of a node group, or of all groups (`*`)."""
+
+    name: str
+    field: str
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +141,7 @@ Change = (
     | WorkloadScaling
     | LoadScaling
     | NodeGroupChange
+    | ConsolidationChange
     | ManifestChange
     | Rescheduling
 )
@@ -171,10 +183,12 @@ def _parse_words(words: Sequence[str]) -> Change:
             return LoadScaling(kind, _parse_key(name), parsed.number)
         case "nodegroup":
             name, assignment = _expect(rest, 2)
-            field, equals, number = assignment.partition("=")
-            if not equals or field not in _GROUP_FIELDS:
-                raise ValueError(f"give one of {', '.join(_GROUP_FIELDS)}")
-            return NodeGroupChange(name, field, float(number))
+            field, _, value = assignment.partition("=")
+            if not value or field not in (*_GROUP_FIELDS, *_DISRUPTION_FIELDS):
+                raise ValueError(f"give one of {', '.join((*_GROUP_FIELDS, *_DISRUPTION_FIELDS))}")
+            if field in _DISRUPTION_FIELDS:
+                return ConsolidationChange(name, field, value)
+            return NodeGroupChange(name, field, float(value))
         case "apply":
             (path,) = _expect(rest, 1)
             return ManifestChange(path)

@@ -1,5 +1,6 @@
 """Play one variant: start the cluster, let it settle, change it, and watch it."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -87,6 +88,7 @@ async def _watch(
     cluster: SimulatedCluster, observer: Observer, variant: WhatIfVariant, options: PlayOptions
 ) -> VariantResult:
     await observer.begin()
+    consolidated_before = await _count_consolidated(cluster)
     before = observer.list_placement()
     losses = NodeLosses(cluster)
     player = ChangePlayer(cluster, losses)
@@ -99,6 +101,13 @@ async def _watch(
         await cluster.advance(min(SAMPLE_SECONDS, left))
         left -= SAMPLE_SECONDS
         await observer.sample()
+    consolidated = await _count_consolidated(cluster)
+    consolidated.subtract(consolidated_before)
+    removals = [
+        f"consolidation removed {count} node{'s' * (count > 1)} of group {name}"
+        for name, count in consolidated.items()
+        if count > 0
+    ]
     return VariantResult(
         variant.name,
         tuple(notes),
@@ -110,5 +119,11 @@ async def _watch(
         observer.find_recovery(),
         observer.count_disruptions(),
         observer.cost,
-        tuple(losses.list_notes()),
+        (*losses.list_notes(), *removals),
     )
+
+
+async def _count_consolidated(cluster: SimulatedCluster) -> Counter[str]:
+    """Return how many nodes of each group consolidation has removed."""
+    groups = (await cluster.client().list("NodeGroup")).items
+    return Counter({one["metadata"]["name"]: (one.get("status") or {}).get("consolidated", 0) for one in groups})

@@ -10,6 +10,7 @@ from mockkube.whatif.change_player import choose_nodes, copy_node, scale_curve
 from mockkube.whatif.changes import (
     Amount,
     Change,
+    ConsolidationChange,
     LoadScaling,
     Loss,
     ManifestChange,
@@ -40,6 +41,7 @@ TRIPLE = Amount("x", 3)
         ("load web x1.5", LoadScaling("Deployment", Key("default", "web"), 1.5)),
         ("load statefulset shop/db x2", LoadScaling("StatefulSet", Key("shop", "db"), 2)),
         ("nodegroup web maxSize=20", NodeGroupChange("web", "maxSize", 20)),
+        ("nodegroup * consolidationPolicy=WhenEmpty", ConsolidationChange("*", "consolidationPolicy", "WhenEmpty")),
         ("apply more.yaml", ManifestChange("more.yaml")),
         ("reschedule", Rescheduling()),
     ],

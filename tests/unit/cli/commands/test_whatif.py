@@ -83,6 +83,20 @@ def test_a_scheduler_configuration_moves_pods(mockkube: Mockkube, manifests: str
     assert "scheduler packing.yaml" in answer.out
 
 
+@pytest.mark.slow
+def test_consolidation_shows_what_it_saves_and_disrupts(mockkube: Mockkube, manifests: str) -> None:
+    base = Path(manifests) / "all.yaml"
+    base.write_text(base.read_text().replace("minSize: 2", "minSize: 0").replace("replicas: 4", "replicas: 3"))
+    # Nodes with one pod each, which fit on one node.
+    spread = "deployment web =2 and nodes +1"
+    consolidation = "nodegroup * consolidationPolicy=WhenEmptyOrUnderutilized"
+    changes = ("--change", spread, "--change", f"{spread} and {consolidation}")
+    _, without, consolidated = json.loads(mockkube("whatif", manifests, *changes, *QUICK, "-o", "json").out)["variants"]
+    assert (without["costPerHour"], consolidated["costPerHour"]) == (1.5, 0.5)
+    assert consolidated["nodes"] == {"before": 2, "after": 1}
+    assert consolidated["notes"] == ["consolidation removed 2 nodes of group workers"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -94,6 +108,11 @@ def test_a_scheduler_configuration_moves_pods(mockkube: Mockkube, manifests: str
         (("--change", "deployment shop/web x2", *AT_ONCE), "Deployment shop/web: there is none; there are default/web"),
         (("--change", "apply no.yaml", *AT_ONCE), "apply no.yaml: No such file or directory"),
         (("--change", "load web x2", *AT_ONCE), "has no annotation mockkube.dev/load-cpu"),
+        (("--change", "nodegroup gpu maxSize=2", *AT_ONCE), "nodegroup gpu: there is none; there are workers"),
+        (
+            ("--change", "nodegroup * consolidationPolicy=Always", *AT_ONCE),
+            'spec.disruption.consolidationPolicy: Unsupported value: "Always"',
+        ),
     ],
 )
 def test_what_cannot_be_changed_is_refused(
