@@ -96,10 +96,12 @@ def take_times(value: Any, expected: Any, places: Places, times: list[Any]) -> b
     for (name, one), (same_name, other) in pairs:
         if name != same_name:  # fields are stored in the order in which they come
             return False
-        place = places.get(name)
-        if place.__class__ is int:
+        if name not in places:
+            if one is not other and not take_times(one, other, _NOWHERE, times):
+                return False
+        elif (place := places[name]).__class__ is int:
             times[place] = one
-        elif (one is not other or place) and not take_times(one, other, place or _NOWHERE, times):
+        elif not take_times(one, other, place, times):
             return False
     return True
 

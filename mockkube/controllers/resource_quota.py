@@ -77,10 +77,12 @@ class ResourceQuotaController(Controller):
 
     def _on_object_change(self, change: ObjectChange) -> None:
         """Recalculate quotas when usage may have dropped."""
-        namespace = change.object["metadata"].get("namespace", "")
         # Additions are charged by the quota admission plugin when they are admitted; only replenishment needs a
         # recount.
-        quotas = self.quotas.list(namespace) if namespace and change.type is not WatchEventType.ADDED else ()
+        if change.type is WatchEventType.ADDED or not self.quotas.objects:  # hot: per change of any object
+            return
+        namespace = change.object["metadata"].get("namespace", "")
+        quotas = self.quotas.list(namespace) if namespace else ()
         if not quotas:
             return
         kind = self._monitors.find_kind(change.object["apiVersion"], change.object["kind"])

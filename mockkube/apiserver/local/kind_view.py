@@ -155,6 +155,7 @@ class LocalWatch:
         self.signal = Signal()
         self._watch, self._view = watch, view
         self._collection = watch.resource.collection
+        self._selects_all = watch.selects_all
         self._pending: deque[CacheWatchEvent] = deque(watch.take_events())
         self._pending_bytes = 0
         self._lagged = self._ended = False
@@ -222,8 +223,10 @@ class LocalWatch:
     def _receive(self, change: CacheChange) -> None:  # hot: per change, per watcher
         if change.previous is not None:
             self._view.note_replaced(change.previous)
-        event = self._watch.select(change)
-        if event is None:
+        event: CacheWatchEvent | None
+        if self._selects_all and change.revision > self._watch.start_revision:
+            event = CacheWatchEvent(change.type, change.object)
+        elif (event := self._watch.select(change)) is None:
             return
         size = event.object.size
         if not self._pending or has_room(len(self._pending), self._pending_bytes + size):

@@ -338,11 +338,12 @@ class Collection:
     def _append_history(self, change: CacheChange) -> None:
         history, self.revision = self.history, change.revision
         history.append(change)
-        self._history_bytes += change.object.size
-        while len(history) > HISTORY_MAX or self._history_bytes > HISTORY_BYTES_MAX:
+        size = self._history_bytes + change.object.size
+        while len(history) > HISTORY_MAX or size > HISTORY_BYTES_MAX:
             forgotten = history.popleft()
-            self._history_bytes -= forgotten.object.size
+            size -= forgotten.object.size
             self.history_start = forgotten.revision
+        self._history_bytes = size
 
     def forget_history(self, revision: int) -> None:
         """Drop the changes up to a revision."""

@@ -109,6 +109,11 @@ class CacheWatcher:
             return None
         return self._to_event(change, cached)
 
+    @property
+    def selects_all(self) -> bool:
+        """True if each change of the collection matches this watch, as it is."""
+        return self._matches is None and self._prefix == self.resource.collection.prefix
+
     def wake(self) -> None:
         """End the present `wait`, even without events."""
         if self._waiter is not None and not self._waiter.done():

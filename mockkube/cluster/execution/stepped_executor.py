@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
+from functools import partial
 from heapq import heappop, heappush
 from math import inf
 from typing import Final
@@ -39,11 +40,9 @@ class SteppedWorker:
         self._rested_at = self._rests_until = -1.0
         self._rested_notifications = -1
         self._own_signal = worker.signal
+        self._wake = resting.make_waker(self)
         self._own_signal.listeners += (self._wake,)
         self._wake()
-
-    def _wake(self) -> None:
-        self._resting.wake(self)
 
     @property
     def is_notified(self) -> bool:
@@ -162,7 +161,7 @@ class SteppedWorker:
         if (task := self._task) is not None:
             task.cancel()
             await asyncio.wait((task,))
-        self._own_signal.listeners = tuple(one for one in self._own_signal.listeners if one != self._wake)
+        self._own_signal.listeners = tuple(one for one in self._own_signal.listeners if one is not self._wake)
         self._resting.remove(self)
 
 
@@ -182,9 +181,9 @@ class RestingWorkers:
         self._last_number += 1
         return self._last_number
 
-    def wake(self, worker: SteppedWorker) -> None:
-        """Ask a worker from now on."""
-        self._awake[worker.number] = worker
+    def make_waker(self, worker: SteppedWorker) -> Callable[[], None]:
+        """Return a function after whose call a worker is asked; it is called for each change that a watch delivers."""
+        return partial(self._awake.__setitem__, worker.number, worker)
 
     def remove(self, worker: SteppedWorker) -> None:
         """Forget a worker."""
