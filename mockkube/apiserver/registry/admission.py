@@ -98,7 +98,8 @@ class AdmissionPlugin:
     def may_decide_anew(self, request: AdmissionAttributes) -> bool:
         """Return whether an update may have another outcome than an equal one before, but for times.
 
-        A plugin that only compares the objects of a request has always the same. The request has no objects.
+        A plugin that only compares the objects of a request has always the same. The request has no objects. The answer
+        is the same for all objects of a kind in a namespace.
         """
         return True
 

@@ -1,7 +1,7 @@
 """Match requests with the rules and selectors of policies, bindings and webhooks."""
 
 # upstream 1.36: apiserver/pkg/admission/plugin/policy/matching, webhook/predicates
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final
 
 from mockkube.api.errors import NotFound
@@ -137,12 +137,6 @@ def list_configuration(request: AdmissionAttributes, plural: str) -> Sequence[Ca
     return () if resource is None else resource.collection.well_formed(resource.prefix(""), "admission policies")
 
 
-def has_configuration(request: AdmissionAttributes, plural: str) -> bool:
-    """Return whether there is an object that configures admission."""
-    resource = request.resource.dependencies.find_storage_resource(GROUP, plural)
-    return resource is not None and bool(resource.collection.objects)
-
-
 def find_matching_resource(request: AdmissionAttributes, criteria: ReadOnlyObject) -> Resource | None:
     """Return the version of the resource that match criteria select; None if they do not match."""
     subject = RequestMatcher(request)
@@ -153,3 +147,41 @@ def find_matching_resource(request: AdmissionAttributes, criteria: ReadOnlyObjec
     resource = subject.find_resource(rules, policy) if rules else request.resource
     # Selectors come last: a missing namespace is only an error if the rules match.
     return resource if resource is not None and subject.matches_selectors(criteria) else None
+
+
+def read_policy_criteria(policy: ReadOnlyObject) -> Sequence[ReadOnlyObject]:
+    """Return the match criteria of a policy."""
+    return ((policy.get("spec") or {}).get("matchConstraints") or {},)
+
+
+class ConfiguredRules:
+    """Rules in all configuration objects of a kind, by which to find out whether one may select a heartbeat."""
+
+    def __init__(self, plural: str, read_criteria: Callable[[ReadOnlyObject], Iterable[ReadOnlyObject]]) -> None:
+        """Read the match criteria of a configuration object with a function."""
+        self._plural, self._read_criteria = plural, read_criteria
+        self._objects: Sequence[CachedObject] = ()
+        self._criteria: Sequence[ReadOnlyObject] = ()
+        # By resource, subresource, and whether there is a namespace.
+        self._answers: dict[tuple[Resource, str, bool], bool] = {}
+
+    def may_match(self, request: AdmissionAttributes) -> bool:  # hot: per heartbeat
+        """Return whether the rules of an object select a request, whatever its name, its labels and its content are."""
+        objects = list_configuration(request, self._plural)
+        if not objects:
+            return False
+        # The same list is returned until an object changes.
+        if objects is not self._objects:
+            self._objects, self._answers = objects, {}
+            self._criteria = [criteria for one in objects for criteria in self._read_criteria(one.load())]
+        about = request.resource, request.scope.subresource, bool(request.scope.namespace)
+        answer = self._answers.get(about)
+        if answer is None:
+            subject = RequestMatcher(request)
+            answer = self._answers[about] = any(_may_select(subject, criteria) for criteria in self._criteria)
+        return answer
+
+
+def _may_select(subject: RequestMatcher, criteria: ReadOnlyObject) -> bool:
+    rules = [{**rule, "resourceNames": ()} for rule in criteria.get("resourceRules") or ()]
+    return not rules or subject.find_resource(rules, criteria.get("matchPolicy")) is not None

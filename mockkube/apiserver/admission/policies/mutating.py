@@ -19,7 +19,12 @@ from mockkube.apiserver.admission.policies.bindings import (
 from mockkube.apiserver.admission.policies.conditions import conditions_match
 from mockkube.apiserver.admission.policies.evaluation import CelBudgetExceeded, EvaluationError, make_activation
 from mockkube.apiserver.admission.policies.expressions import BOOL, compile_expression, compile_variables, policy_scope
-from mockkube.apiserver.admission.policies.matching import RequestMatcher, has_configuration, list_configuration
+from mockkube.apiserver.admission.policies.matching import (
+    ConfiguredRules,
+    RequestMatcher,
+    list_configuration,
+    read_policy_criteria,
+)
 from mockkube.apiserver.admission.policies.mutations import CompiledMutation
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin
 from mockkube.apiserver.registry.watch_cache import CachedObject
@@ -101,6 +106,7 @@ class MutatingAdmissionPolicy(AdmissionPlugin):
 
     def __init__(self) -> None:
         self._policies = CompiledPolicies(CompiledMutatingPolicy.compile)
+        self._rules = ConfiguredRules("mutatingadmissionpolicies", read_policy_criteria)
 
     async def admit_async(self, request: AdmissionAttributes, *, reinvocation: bool) -> bool:
         """Apply every matching policy; in a reinvocation only those that ask for it."""
@@ -121,8 +127,8 @@ class MutatingAdmissionPolicy(AdmissionPlugin):
         return await request.resource.run_with_conversions(play, request.scope.body_bytes)
 
     def may_decide_anew(self, request: AdmissionAttributes) -> bool:
-        """Return whether there is a policy."""
-        return has_configuration(request, "mutatingadmissionpolicies")
+        """Return whether the rules of a policy select the request."""
+        return self._rules.may_match(request)
 
     def _apply_policies(
         self,

@@ -28,7 +28,12 @@ from mockkube.apiserver.admission.policies.expressions import (
     compile_variables,
     policy_scope,
 )
-from mockkube.apiserver.admission.policies.matching import RequestMatcher, has_configuration, list_configuration
+from mockkube.apiserver.admission.policies.matching import (
+    ConfiguredRules,
+    RequestMatcher,
+    list_configuration,
+    read_policy_criteria,
+)
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 from mockkube.lazy_dataclasses import dataclass
 
@@ -168,6 +173,7 @@ class ValidatingAdmissionPolicy(AdmissionPlugin):
 
     def __init__(self) -> None:
         self._policies = CompiledPolicies(CompiledValidatingPolicy.compile)
+        self._rules = ConfiguredRules("validatingadmissionpolicies", read_policy_criteria)
 
     def validate(self, request: AdmissionAttributes) -> None:
         """Evaluate every matching policy."""
@@ -181,8 +187,8 @@ class ValidatingAdmissionPolicy(AdmissionPlugin):
                 raise _rejection(request, policy, binding, denial)
 
     def may_decide_anew(self, request: AdmissionAttributes) -> bool:
-        """Return whether there is a policy."""
-        return has_configuration(request, "validatingadmissionpolicies")
+        """Return whether the rules of a policy select the request."""
+        return self._rules.may_match(request)
 
 
 def _find_denials(

@@ -2,7 +2,7 @@
 
 # upstream 1.36: apiserver/pkg/admission/plugin/webhook/mutating/dispatcher.go, validating/dispatcher.go
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 
 from mockkube.api.errors import ApiError, Internal
@@ -10,11 +10,18 @@ from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.patching import json_patch
 from mockkube.api.patching.errors import PatchRejected
 from mockkube.apiserver.admission.policies.evaluation import VersionedAttributes
-from mockkube.apiserver.admission.policies.matching import has_configuration
+from mockkube.apiserver.admission.policies.matching import ConfiguredRules
 from mockkube.apiserver.admission.webhooks.webhook import AdmissionWebhook, list_webhooks
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 
 _OPERATIONS = tuple(Operation)
+
+
+def _read_criteria(configuration: ReadOnlyObject) -> Iterator[ReadOnlyObject]:
+    """Yield the match criteria of the webhooks of a configuration; one without rules matches nothing."""
+    for webhook in configuration.get("webhooks") or ():
+        if rules := webhook.get("rules"):
+            yield {"resourceRules": rules, "matchPolicy": webhook.get("matchPolicy")}
 
 
 class MutatingAdmissionWebhook(AdmissionPlugin):
@@ -22,6 +29,9 @@ class MutatingAdmissionWebhook(AdmissionPlugin):
 
     name = "MutatingAdmissionWebhook"
     operations = _OPERATIONS
+
+    def __init__(self) -> None:
+        self._rules = ConfiguredRules("mutatingwebhookconfigurations", _read_criteria)
 
     async def admit_async(self, request: AdmissionAttributes, *, reinvocation: bool) -> bool:
         """Call each webhook in turn; in a reinvocation only those that ask for it."""
@@ -39,8 +49,8 @@ class MutatingAdmissionWebhook(AdmissionPlugin):
         return changed
 
     def may_decide_anew(self, request: AdmissionAttributes) -> bool:
-        """Return whether there is a webhook."""
-        return has_configuration(request, "mutatingwebhookconfigurations")
+        """Return whether the rules of a webhook select the request."""
+        return self._rules.may_match(request)
 
 
 def _apply_patch(
@@ -69,6 +79,9 @@ class ValidatingAdmissionWebhook(AdmissionPlugin):
     name = "ValidatingAdmissionWebhook"
     operations = _OPERATIONS
 
+    def __init__(self) -> None:
+        self._rules = ConfiguredRules("validatingwebhookconfigurations", _read_criteria)
+
     async def validate_async(self, request: AdmissionAttributes) -> None:
         """Call all matching webhooks; raise the first rejection."""
         matches = await request.resource.run_with_conversions(partial(_find_matches, request))
@@ -82,8 +95,8 @@ class ValidatingAdmissionWebhook(AdmissionPlugin):
                 raise refusal
 
     def may_decide_anew(self, request: AdmissionAttributes) -> bool:
-        """Return whether there is a webhook."""
-        return has_configuration(request, "validatingwebhookconfigurations")
+        """Return whether the rules of a webhook select the request."""
+        return self._rules.may_match(request)
 
 
 def _find_matches(request: AdmissionAttributes) -> list[tuple[AdmissionWebhook, VersionedAttributes]]:

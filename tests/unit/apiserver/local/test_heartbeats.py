@@ -254,22 +254,88 @@ async def test_clients_without_batches_update_one_by_one() -> None:
     assert isinstance(second, Conflict)
 
 
-@pytest.mark.parametrize("plural", ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"])
-async def test_a_webhook_sees_each_renewal(server: Server, plural: str) -> None:
-    lease = await prepare_lease(server)
-    kind = {"v": "ValidatingWebhookConfiguration", "m": "MutatingWebhookConfiguration"}[plural[0]]
-    rule = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["leases"]}
+def make_webhook(**rule: Any) -> dict[str, Any]:
+    anything = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
     webhook = {
         "name": "w.example.com",
         "admissionReviewVersions": ["v1"],
         "sideEffects": "None",
         "clientConfig": {"url": "https://127.0.0.1:9/"},
-        "rules": [rule],
+        "rules": [{**anything, **rule}],
     }
-    await server.others[1].create(kind, {"metadata": {"name": "w"}, "webhooks": [webhook]})
+    return {"metadata": {"name": "w"}, "webhooks": [webhook]}
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"resources": ["leases"]},
+        {"apiGroups": ["coordination.k8s.io"]},
+        # Webhooks get requests of other versions as those of the version that their rules name.
+        {"apiVersions": ["v1"], "operations": ["CREATE", "UPDATE"], "scope": "Namespaced"},
+    ],
+)
+@pytest.mark.parametrize("plural", ["validatingwebhookconfigurations", "mutatingwebhookconfigurations"])
+async def test_a_webhook_sees_each_renewal_that_its_rules_select(
+    server: Server, plural: str, rule: dict[str, Any]
+) -> None:
+    lease = await prepare_lease(server)
+    kind = {"v": "ValidatingWebhookConfiguration", "m": "MutatingWebhookConfiguration"}[plural[0]]
+    await server.others[1].create(kind, make_webhook(**rule))
     server.clock.seconds += 10
     with pytest.raises(ApiError, match="failed calling webhook"):
         await server.kubelets.update("Lease", renew(lease, server.clock))
+    (outcome,) = await server.kubelets.update_all("Lease", [renew(lease, server.clock)])
+    assert "failed calling webhook" in str(outcome)
+
+
+def make_policy(**rule: Any) -> dict[str, Any]:
+    anything = {"operations": ["*"], "apiGroups": ["*"], "apiVersions": ["*"], "resources": ["*"]}
+    constraints = {"resourceRules": [{**anything, **rule}]}
+    validations = [{"expression": "false", "message": "never"}]
+    return {"metadata": {"name": "p"}, "spec": {"matchConstraints": constraints, "validations": validations}}
+
+
+async def test_a_policy_sees_each_renewal_that_its_rules_select(server: Server) -> None:
+    lease = await prepare_lease(server)
+    binding = {"policyName": "p", "validationActions": ["Deny"]}
+    await server.others[1].create("ValidatingAdmissionPolicyBinding", {"metadata": {"name": "b"}, "spec": binding})
+    await server.others[1].create("ValidatingAdmissionPolicy", make_policy(resourceNames=["n"]))
+    server.clock.seconds += 10
+    with pytest.raises(ApiError, match="never"):
+        await server.kubelets.update("Lease", renew(lease, server.clock))
+    # The rules of a policy that changes count from then on.
+    await server.others[1].patch(
+        "ValidatingAdmissionPolicy", Key("", "p"), {"spec": make_policy(scope="Cluster")["spec"]}
+    )
+    assert (await server.kubelets.update("Lease", renew(lease, server.clock)))["spec"] != lease["spec"]
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        {"resources": ["pods", "leases/status"]},
+        {"apiGroups": [""]},
+        {"apiVersions": ["v1alpha7"]},
+        {"operations": ["CREATE", "DELETE"]},
+        {"scope": "Cluster"},
+    ],
+)
+async def test_webhooks_and_policies_for_other_requests_leave_renewals_short(
+    server: Server, rule: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lease, leases = await prepare_lease(server), server.resource("coordination.k8s.io", "leases")
+    for kind, made in (
+        ("ValidatingWebhookConfiguration", make_webhook(**rule)),
+        ("MutatingWebhookConfiguration", make_webhook(**rule)),
+        ("ValidatingAdmissionPolicy", make_policy(**rule)),
+    ):
+        await server.others[1].create(kind, {**made, "metadata": {"name": kind.lower()}})
+    monkeypatch.setattr(leases, "decode", None)
+    for _ in range(2):
+        server.clock.seconds += 10
+        lease = await server.kubelets.update("Lease", renew(lease, server.clock))
+        assert lease["spec"]["renewTime"] == render_micro_time(server.clock.now())
 
 
 async def test_a_plugin_that_does_not_say_otherwise_sees_each_renewal(
