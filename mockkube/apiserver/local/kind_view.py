@@ -6,12 +6,13 @@ from typing import Final
 from mockkube.api.errors import Expired
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.local.shared_values import SharedValues
+from mockkube.apiserver.local.spec_templates import SpecTemplates
 from mockkube.apiserver.registry import watching
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType
 from mockkube.apiserver.registry.watching import CacheWatchEvent, has_room
 from mockkube.client.protocol import WatchEnded, WatchEvent, WatchEventType
-from mockkube.client.versioned_decoder import ObjectDecoder
+from mockkube.client.versioned_decoder import ObjectDecoder, keep_all_fields
 from mockkube.runtime.steps import Signal
 
 # At least so many replaced objects stay decoded: a watcher that is behind still receives them.
@@ -44,8 +45,12 @@ class KindView:
         # Open watches. Without one nobody reads a current object again, so none is kept.
         self.watches: dict[LocalWatch, None] = {}
         self._decoded: dict[CachedObject, ReadOnlyObject] = {}
-        # Objects in the order in which they were decoded, as far as their values are not shared yet.
-        self._unshared: deque[CachedObject] = deque()
+        # Objects in the order in which they were decoded, as far as their values are not shared yet, and whether the
+        # spec is.
+        self._unshared: deque[tuple[CachedObject, bool]] = deque()
+        # Only where objects are decoded as they are stored, without their managedFields.
+        is_plain = decode is keep_all_fields and resource.storage_resource is resource and not has_managed_fields
+        self._templates = SpecTemplates() if is_plain else None
         self._shared_values = SharedValues()
         self._decoded_max = 2 * REPLACED_MAX
         # Decoded objects that others have replaced, as far as a watcher has seen it.
@@ -80,12 +85,16 @@ class KindView:
             return {"kind": self.resource.kind.kind, "apiVersion": self.resource.api_version, "metadata": named}
 
     def _decode_and_keep(self, cached: CachedObject) -> ReadOnlyObject:
-        obj = self._decode_again(cached)
+        if cached.size < _SHARED_BYTES_MIN:
+            obj = self._decode_again(cached)
+            self.keep(cached, obj)
+            return obj
+        known = None if self._templates is None else self._templates.decode(cached.body)
+        obj = self._decode_again(cached) if known is None else known
         self.keep(cached, obj)
-        if cached.size >= _SHARED_BYTES_MIN:
-            self._unshared.append(cached)
-            if len(self._unshared) > REPLACED_MAX:
-                self._share_values(self._unshared.popleft())
+        self._unshared.append((cached, known is not None))
+        if len(self._unshared) > REPLACED_MAX:
+            self._share_values(*self._unshared.popleft())
         return obj
 
     def keep(self, cached: CachedObject, obj: ReadOnlyObject) -> None:
@@ -95,14 +104,14 @@ class KindView:
         self._decoded[cached] = obj
         self._bytes += cached.size
 
-    def _share_values(self, cached: CachedObject) -> None:
+    def _share_values(self, cached: CachedObject, shares_spec: bool) -> None:
         """Share the values of an object that many others were decoded after, if it is still the current one."""
         # Most objects are replaced soon, a new pod several times within a second: sharing takes longer than decoding.
         current = self.resource.collection.objects
         if self.watches and current.get(cached.key) is cached:
             obj = self._decoded.get(cached)
             if isinstance(obj, dict):
-                self._shared_values.share_within(obj, len(current))
+                self._shared_values.share_within(obj, len(current), without_spec=shares_spec)
 
     def note_replaced(self, cached: CachedObject) -> None:  # hot: per change, per watcher
         """Note that an object is not the current one any more."""

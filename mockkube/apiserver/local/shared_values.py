@@ -32,13 +32,15 @@ class SharedValues:
     def __len__(self) -> int:
         return len(self._scalars) + len(self._dicts) + len(self._lists) + len(self._parts)
 
-    def share_within(self, obj: dict[str, Any], current: int) -> None:
+    def share_within(self, obj: dict[str, Any], current: int, *, without_spec: bool = False) -> None:
         """Replace parts of a decoded object by equal ones found before; `current` is how many objects there are."""
         if len(self) > VALUES_MAX or self._objects >= 2 * current + OBJECTS_MIN:
             # All at once: a shared value is only found by the identities of values that are shared, too.
             self._scalars, self._dicts, self._lists, self._parts, self._objects = {}, {}, {}, {}, 0
         self._objects += 1
         for name, value in obj.items():
+            if without_spec and name == "spec":
+                continue
             if value.__class__ is dict:
                 self._share_parts(value)
                 obj[name] = self._dicts.setdefault((*value, *map(id, value.values())), value)
