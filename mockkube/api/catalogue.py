@@ -11,7 +11,8 @@ import json
 import re
 from dataclasses import fields
 from functools import cache
-from importlib import import_module, resources
+from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from mockkube.lazy_dataclasses import dataclass
@@ -100,9 +101,7 @@ def _parse_entry(row: dict[str, Any]) -> _IndexEntry:
     return _IndexEntry(info, record, converts)
 
 
-_INDEX: Final = tuple(
-    map(_parse_entry, json.loads(resources.files("mockkube.api").joinpath("data/kinds.json").read_bytes()))
-)
+_INDEX: Final = tuple(map(_parse_entry, json.loads((Path(__file__).parent / "data/kinds.json").read_bytes())))
 KINDS: Final = tuple(entry.info for entry in _INDEX)
 _BY_NAME: Final = {(entry.info.group, entry.info.kind): entry for entry in _INDEX}
 # Kinds whose versions differ by more than their name.

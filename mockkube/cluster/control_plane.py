@@ -13,7 +13,6 @@ from mockkube.apiserver.registry.simulated_kubelets import SimulatedKubelets
 from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server
 from mockkube.cluster.api_servers.credentials import Credentials
 from mockkube.cluster.api_servers.listeners import MakeListener
-from mockkube.cluster.api_servers.node_registration import register_nodes
 from mockkube.cluster.components.component_controller import ComponentController, ComponentControllerDependencies
 from mockkube.cluster.components.component_pages import ComponentPages
 from mockkube.cluster.components.component_runner import (
@@ -188,9 +187,11 @@ class ControlPlane:
     async def start_api_server(self) -> Server:
         """Start the API servers and register the nodes; return the first server."""
         server = await self.component_controller.start_api_servers()
-        dependencies = self._dependencies
-        version = self.component_controller.get_settings(KUBELET).version
-        await register_nodes(server, dependencies.configuration.nodes, version=version, now=dependencies.clock.now())
+        dependencies, version = self._dependencies, self.component_controller.get_settings(KUBELET).version
+        if nodes := dependencies.configuration.nodes:
+            from mockkube.cluster.api_servers.node_registration import register_nodes
+
+            await register_nodes(server, nodes, version=version, now=dependencies.clock.now())
         return server
 
     async def run(self, stack: AsyncExitStack) -> None:

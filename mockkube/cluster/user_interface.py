@@ -7,10 +7,10 @@ import asyncio
 from contextlib import AsyncExitStack, suppress
 from typing import TYPE_CHECKING
 
-from aiohttp import web
 from mockkube_storage.store import Store
 
 from mockkube.api.errors import NotFound, Unavailable
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.requests.resource_request import ResourceRequest
 from mockkube.apiserver.identity.user import ALL_AUTHENTICATED, MASTERS_GROUP, User
 from mockkube.cluster.api_servers.credentials import Credentials

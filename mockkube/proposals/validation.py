@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from difflib import get_close_matches
 from inspect import Parameter, signature
 from itertools import pairwise
 from typing import Any, Final
@@ -149,6 +148,8 @@ def _suggest_type(name: str) -> str:
     """Suggest a type: one with the same last part, or one that is written alike."""
     known = Schema(NEWEST).definitions
     last = name.rpartition(".")[2]
+    from difflib import get_close_matches  # only a mistake needs it
+
     close = [one for one in known if one.rpartition(".")[2] == last] or get_close_matches(name, known, n=1)
     return f"did you mean {close[0]!r}?" if close else "give a full name, like 'io.k8s.api.core.v1.PodSpec'"
 
@@ -167,6 +168,8 @@ def _check_errors(checks: Mapping[str, Any]) -> Iterator[str]:
         kind, _, group = target.partition(".")
         if not any(any(True for _ in Schema(version).types_of_kind(group, kind)) for version in _published_versions()):
             kinds = sorted({_format_kind(*key) for key in Schema(NEWEST).kinds})
+            from difflib import get_close_matches
+
             close = get_close_matches(target, kinds, n=1)
             yield f"checks: no kind is called {target!r}: " + (
                 f"did you mean {close[0]!r}?" if close else "give one like 'Pod' or 'Deployment.apps'"

@@ -11,12 +11,12 @@ Objects decoded from JSON have no cycles, so they are freed without it when the 
 
 import asyncio
 import contextvars
-import ctypes
 import gc
 import sys
 import threading
 from collections.abc import Callable
 from dataclasses import field
+from functools import cache
 from queue import SimpleQueue
 from typing import Any, Final, Protocol, TypeVar
 
@@ -45,7 +45,6 @@ class _ThreadState(threading.local):
 
 
 _LOCAL: Final = _ThreadState()
-_MALLOC_TRIM: Final = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None  # glibc only
 # How long a thread may keep the interpreter from the loop; Python's default is five milliseconds.
 _SWITCH_SECONDS: Final = 0.002
 
@@ -208,14 +207,25 @@ def _resolve(answer: "asyncio.Future[Any] | None", error: BaseException | None, 
 
 def _raise_in_thread(thread: int, error: type[BaseException] | None) -> None:
     """Raise an error in a thread at its next instruction; None withdraws one that was not raised yet."""
+    import ctypes
+
     raised = None if error is None else ctypes.py_object(error)
     ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), raised)
 
 
 def _return_memory() -> None:
     """Return unused memory of C's allocator to the system; it keeps what each thread once needed."""
-    if _MALLOC_TRIM is not None:
-        _MALLOC_TRIM(0)
+    trim = _find_malloc_trim()
+    if trim is not None:
+        trim(0)
+
+
+@cache
+def _find_malloc_trim() -> Any:
+    """Return the function of glibc that returns memory; None with another library."""
+    import ctypes
+
+    return getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
 
 
 class _ThreadPool:

@@ -3,10 +3,10 @@
 from typing import Final
 from urllib.parse import quote
 
-from aiohttp import web
 from multidict import CIMultiDict
 from yarl import URL
 
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.connections import HttpHandler
 from mockkube.apiserver.identity.user import ALL_AUTHENTICATED, User
 

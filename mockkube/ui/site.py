@@ -11,11 +11,11 @@ from http.cookies import CookieError, SimpleCookie
 from typing import Any, Final
 
 import orjson
-from aiohttp import web
 from mockkube_storage.store import Store
 
 from mockkube.api.errors import ApiError, BadRequest, Forbidden, MethodNotAllowed, NotFound, Unauthorized
 from mockkube.apiserver.authorization.authorizer import Authorizer
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.requests.request_context import parse_query
 from mockkube.apiserver.registry.options import first_value
 from mockkube.apiserver.registry.resource import Resource

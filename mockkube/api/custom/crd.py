@@ -11,27 +11,12 @@ from typing import Any, Final
 import orjson
 
 from mockkube.api.catalogue import SCALE, STATUS, KindInfo, Subresource
+from mockkube.api.custom.crd_kind import CrdKind
 from mockkube.api.custom.pruning import prune_value
 from mockkube.api.custom.structural import Structural, parse_structural
 from mockkube.api.custom.validation_schema import ValidationSchema, ValidationSchemaParser
 from mockkube.api.custom.version_order import rank_version, sort_by_preference
 from mockkube.api.json_objects import ReadOnlyObject
-from mockkube.lazy_dataclasses import dataclass
-
-
-@dataclass(frozen=True, slots=True)
-class CrdKind(KindInfo):
-    """Kind of a CRD; list kind and discovered verbs are the CRD's."""
-
-    custom_list_kind: str = ""
-    # Verbs in discovery, in its order.
-    listed_verbs: tuple[str, ...] = ()
-
-    @property
-    def list_kind(self) -> str:
-        """Kind of a list of the objects."""
-        return self.custom_list_kind or f"{self.kind}List"
-
 
 # In the order in which discovery lists them.
 VERBS: Final = ("delete", "deletecollection", "get", "list", "patch", "create", "update", "watch")

@@ -3,10 +3,9 @@
 `internal.json` lists the fields of each type in order: Go name, JSON name, Go type.
 """
 
-import difflib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
-from importlib import resources
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import orjson
@@ -56,7 +55,7 @@ _MANAGED_FIELDS: Final = ("manager", "operation", "apiVersion", "time", "fieldsT
 
 @cache
 def _load_types() -> Mapping[str, tuple[tuple[str, str, str], ...]]:
-    raw = orjson.loads(resources.files(__package__).joinpath("internal.json").read_bytes())
+    raw = orjson.loads((Path(__file__).parent / "internal.json").read_bytes())
     return {name: tuple(tuple(row.split(" ")) for row in rows) for name, rows in raw.items()}
 
 
@@ -139,5 +138,7 @@ def _move_host_fields(spec: ReadOnlyObject) -> ReadOnlyObject:
 def diff_internal_forms(go_type: str, old: Any, new: Any) -> str:
     """Return a unified diff of two values in their internal form."""
     before, after = (to_go_json(to_internal_form(go_type, value), indent=1).split("\n") for value in (old, new))
+    import difflib  # only an error needs it
+
     lines = list(difflib.unified_diff(before, after, n=_CONTEXT_LINES, lineterm=""))[2:]
     return "".join(f"{line}\n" for line in lines)

@@ -8,9 +8,10 @@ from http import HTTPStatus
 from typing import Any, Final
 
 import orjson
-from aiohttp import http_exceptions, web
+from aiohttp import http_exceptions
 
 from mockkube.api.errors import MethodNotAllowed
+from mockkube.apiserver.http import web
 
 # The parser's message shows the whole request line: it is well-formed, but for a method the parser does not know.
 _REQUEST_LINE: Final = re.compile(r"b'[!#$%&*+.^_`|~0-9A-Za-z-]+ [!-~]+ HTTP/1\.[01]")

@@ -7,7 +7,6 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from aiohttp import web
 from mockkube_storage import errors as store_errors
 
 from mockkube.api.decoding import documents
@@ -21,6 +20,7 @@ from mockkube.api.errors import (
     Unauthorized,
     Unavailable,
 )
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.connections import Http2Request
 from mockkube.apiserver.http.filters.audit import RequestAuditor
 from mockkube.apiserver.http.filters.authentication import Authenticator, bearer_token

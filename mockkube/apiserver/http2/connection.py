@@ -11,12 +11,11 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any, Final, cast
 
-from aiohttp import web
 from aiohttp.streams import EMPTY_PAYLOAD
 from aiohttp.tcp_helpers import tcp_keepalive, tcp_nodelay
 from multidict import CIMultiDict
 
-from mockkube.apiserver.http import connections
+from mockkube.apiserver.http import connections, web
 from mockkube.apiserver.http.connections import Http2Request, HttpHandler
 from mockkube.apiserver.http2 import frames
 from mockkube.apiserver.http2.errors import ErrorCode, Http2ConnectionError, Http2StreamError

@@ -4,10 +4,11 @@ import asyncio
 import ssl
 from typing import TYPE_CHECKING, Any, Final, cast
 
-from aiohttp import ClientConnectionResetError, web
+from aiohttp import ClientConnectionResetError
 from aiohttp.base_protocol import BaseProtocol
 from multidict import CIMultiDict
 
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.connections import Http2Request
 from mockkube.apiserver.http2.errors import ErrorCode, Http2StreamError
 from mockkube.apiserver.http2.frames import WINDOW_LIMIT, encode_window_update

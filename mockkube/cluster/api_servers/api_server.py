@@ -10,7 +10,7 @@ from mockkube_storage.store import Store
 
 from mockkube.apiserver.registry.simulated_kubelets import SimulatedKubelets
 from mockkube.cluster.api_servers.credentials import Credentials, make_authenticator
-from mockkube.cluster.api_servers.node_registration import ObjectWriter
+from mockkube.cluster.api_servers.object_writer import ObjectWriter
 from mockkube.cluster.api_servers.tcp_listener import Handler
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.configuration.component_settings import ComponentSettings

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from aiohttp import web
 from mockkube_storage.errors import Compacted
 
 from mockkube.api.errors import ApiError, Expired, NotFound
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.requests import request_info
 from mockkube.apiserver.http.requests.body_observers import add_body_observer
 from mockkube.apiserver.http.requests.observed_request import ObservedRequest

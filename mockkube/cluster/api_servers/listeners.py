@@ -6,9 +6,8 @@ import ssl
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol
 
-from aiohttp import web
-
 from mockkube.api.errors import Unavailable
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.filters.failed_authentication_throttle import FailedAuthenticationThrottle
 from mockkube.cluster.api_servers.api_server import Server
 from mockkube.cluster.api_servers.fault_injection_middleware import FaultInjectionMiddleware

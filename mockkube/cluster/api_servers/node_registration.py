@@ -1,9 +1,10 @@
 """Register simulated nodes through the API, Ready from the start, with the status that a kubelet would write."""
 
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Final
 
 from mockkube.api.json_objects import Object
+from mockkube.cluster.api_servers.object_writer import ObjectWriter
 from mockkube.features.versions import Version
 from mockkube.kubelet.nodes.node_status import (
     NODE_NETWORK,
@@ -14,22 +15,6 @@ from mockkube.kubelet.nodes.node_status import (
 )
 
 NOT_READY_TAINT: Final = "node.kubernetes.io/not-ready"
-
-
-class ObjectWriter(Protocol):
-    """Interface that writes objects through the API, with defaulting, admission and validation."""
-
-    async def create_object(self, obj: Object) -> Object | None:
-        """Create an object; return None and change nothing if its name exists."""
-        ...
-
-    async def update_object(self, obj: Object) -> Object:
-        """Replace an existing object except its status."""
-        ...
-
-    async def update_status(self, obj: Object) -> Object:
-        """Replace the status of an existing object."""
-        ...
 
 
 async def register_nodes(writer: ObjectWriter, count: int, *, version: Version, now: datetime) -> None:

@@ -4,9 +4,8 @@ import asyncio
 from collections.abc import Callable
 from typing import Final
 
-from aiohttp import web
-
 from mockkube.api.errors import Unavailable
+from mockkube.apiserver.http import web
 from mockkube.cluster.api_servers.tcp_listener import Handler
 
 # A request waits this long for the next server before it is answered with 503.

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -191,6 +190,8 @@ def _validate_names(component: str, component_flags: ComponentFlags) -> None:
         raise ConfigurationError(f"{component} takes no flags here: only {' and '.join(_KNOWN_FLAGS)} do")
     for name in component_flags:
         if name not in known:
+            from difflib import get_close_matches  # only a mistake needs it
+
             close = get_close_matches(name, known, n=1)
             remedy = f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known)}"
             raise ConfigurationError(f"{component}: unknown flag {name!r}: {remedy}")

@@ -3,9 +3,8 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from aiohttp import web
-
 from mockkube.api.errors import NotFound, Unavailable
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.handlers.non_resource_paths import METRICS_MEDIA
 from mockkube.apiserver.http.handlers.zpages import Zpages, ZpagesComponent
 from mockkube.apiserver.http.requests.resource_request import ResourceRequest

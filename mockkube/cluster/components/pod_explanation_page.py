@@ -2,9 +2,8 @@
 
 from typing import TYPE_CHECKING, Final
 
-from aiohttp import web
-
 from mockkube.api.errors import BadRequest, NotFound, Unavailable
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.requests.request_context import TEXT, RequestContext
 from mockkube.apiserver.http.requests.resource_request import ResourceRequest
 from mockkube.apiserver.http.responses.negotiation import JSON, parse_accept

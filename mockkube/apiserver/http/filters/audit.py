@@ -3,11 +3,10 @@
 from contextlib import suppress
 from typing import Any, Final
 
-from aiohttp import web
-
 from mockkube.api.errors import ApiError
 from mockkube.api.protobuf.envelope import ProtobufSerializer
 from mockkube.apiserver.audit.auditor import AuditEvent, Auditor, RequestMetadata, decode_json_body
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.filters.authorization import get_attributes
 from mockkube.apiserver.http.requests import request_info
 from mockkube.apiserver.http.requests.body_observers import add_body_observer

@@ -9,11 +9,10 @@ from functools import lru_cache
 from hmac import compare_digest
 from typing import Any, Final
 
-from aiohttp.web import BaseRequest
-
 from mockkube.api.errors import aggregate_messages
 from mockkube.apiserver.http.filters.request_header import RequestHeaderAuthenticator
 from mockkube.apiserver.http.filters.token_webhook import TokenWebhook
+from mockkube.apiserver.http.web import BaseRequest
 from mockkube.apiserver.identity.user import (
     ANONYMOUS_USER,
     CREDENTIAL_ID,

@@ -9,9 +9,8 @@ import ipaddress
 from collections.abc import Collection
 from typing import Final
 
-from aiohttp import web
-
 from mockkube.api.errors import ApiError, BadRequest, Forbidden, UnsupportedMediaType
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.connections import HttpHandler
 from mockkube.apiserver.http.responses.negotiation import UNKNOWN_BODY_FORMAT
 from mockkube.lazy_dataclasses import dataclass

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from aiohttp import web
 from cachetools import LRUCache
 
 from mockkube.api.errors import TooManyRequests
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.connections import HttpHandler
 from mockkube.runtime.clock import Clock
 

@@ -4,10 +4,9 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
-from aiohttp import web
-
 from mockkube.api.errors import MethodNotAllowed, NotFound
 from mockkube.api.json_objects import Object
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.requests.request_info import RequestInfo
 from mockkube.apiserver.http.requests.resource_request import ResourceRequest
 from mockkube.apiserver.http.responses import rendering

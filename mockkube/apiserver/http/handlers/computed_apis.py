@@ -2,10 +2,9 @@
 
 from collections.abc import Sequence
 
-from aiohttp import web
-
 from mockkube.api.errors import MethodNotAllowed, NotAcceptable, NotFound
 from mockkube.api.json_objects import Object
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.requests.request_context import RequestContext
 from mockkube.apiserver.http.requests.request_info import RequestInfo
 from mockkube.apiserver.http.responses import negotiation

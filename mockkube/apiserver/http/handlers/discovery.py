@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mockkube.api.catalogue import STATUS, KindInfo, Subresource
-from mockkube.api.custom.crd import CrdKind
+from mockkube.api.custom.crd_kind import CrdKind
 from mockkube.api.custom.version_order import sort_by_preference
 from mockkube.api.json_objects import Object
 from mockkube.apiserver.aggregation.discovery import to_version_discovery

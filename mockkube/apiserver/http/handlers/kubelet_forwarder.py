@@ -13,10 +13,10 @@ from typing import Any, Final
 from urllib.parse import quote
 
 import aiohttp
-from aiohttp import web
 from multidict import CIMultiDict
 from yarl import URL
 
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.requests.request_context import RequestContext
 from mockkube.apiserver.http.requests.request_info import RequestInfo
 from mockkube.apiserver.http.streaming.spdy_connection import UpgradedConnection

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Final
 
 import orjson
-from aiohttp import web
 
 from mockkube.api.errors import BadRequest, NotFound, Unavailable
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.handlers.non_resource_paths import METRICS_MEDIA
 from mockkube.apiserver.http.handlers.pod_proxy import split_scheme_name_port
 from mockkube.apiserver.http.requests.request_context import TEXT

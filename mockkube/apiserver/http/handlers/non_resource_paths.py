@@ -6,11 +6,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import orjson
-from aiohttp import web
 
 from mockkube.api.errors import MethodNotAllowed, NotAcceptable, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.protobuf.envelope import GroupVersionKind
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.handlers import discovery, health
 from mockkube.apiserver.http.handlers.discovery import Discovery
 from mockkube.apiserver.http.handlers.health import HealthCheck

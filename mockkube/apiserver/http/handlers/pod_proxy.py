@@ -7,10 +7,9 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from aiohttp import web
-
 from mockkube.api.errors import BadRequest, NotFound, Unavailable
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.requests.resource_request import ResourceRequest
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.subresources.container_starts import find_object

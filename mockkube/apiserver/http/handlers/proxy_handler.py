@@ -5,13 +5,13 @@ import logging
 from typing import Final
 
 import aiohttp
-from aiohttp import web
 from multidict import CIMultiDict
 from yarl import URL
 
 from mockkube.apiserver.aggregation.availability_controller import AvailabilityController
 from mockkube.apiserver.aggregation.service_resolver import Endpoint, NoEndpoint, resolve_endpoint
 from mockkube.apiserver.aggregation.transport import ServerUnreachable, set_user_headers
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.requests.request_context import TEXT, RequestContext
 from mockkube.apiserver.registry.aggregated_api import AggregatedApi
 from mockkube.apiserver.registry.registry import Registry

@@ -4,10 +4,9 @@ from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from typing import Final
 
-from aiohttp import web
-
 from mockkube.api.errors import BadRequest, MethodNotAllowed, NotFound, UnsupportedMediaType
 from mockkube.api.patching.patch_type import PatchType
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.handlers import component_statuses, watch_server
 from mockkube.apiserver.http.requests import request_bodies
 from mockkube.apiserver.http.requests.request_info import RequestInfo

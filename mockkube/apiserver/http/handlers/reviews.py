@@ -4,8 +4,6 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import Final
 
-from aiohttp import web
-
 from mockkube.api.catalogue import KINDS, KindInfo
 from mockkube.api.errors import BadRequest, Invalid, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
@@ -14,6 +12,7 @@ from mockkube.api.times import render_time
 from mockkube.apiserver.authorization import access_reviews
 from mockkube.apiserver.authorization.authorizer import Authorizer
 from mockkube.apiserver.authorization.rules import PolicyRule
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.filters.authentication import Authenticator
 from mockkube.apiserver.http.handlers import subresources
 from mockkube.apiserver.http.handlers.non_resource_paths import ReviewHandler

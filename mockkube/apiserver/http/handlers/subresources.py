@@ -3,21 +3,19 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from aiohttp import web
-
 from mockkube.api.catalogue import STATUS
 from mockkube.api.errors import BadRequest, MethodNotAllowed, NotFound
 from mockkube.api.json_objects import Object
 from mockkube.api.kinds.autoscaling.scale import SCALE as SCALE_PRINTER
 from mockkube.api.patching.patch_type import PatchType
-from mockkube.apiserver.http.handlers import node_proxy, pod_proxy, resource_handlers, token_request
+from mockkube.apiserver.http import web
+from mockkube.apiserver.http.handlers import resource_handlers, token_request
 from mockkube.apiserver.http.handlers.resource_handlers import ResourceHandler
 from mockkube.apiserver.http.requests import request_bodies
 from mockkube.apiserver.http.requests.request_context import status_success
 from mockkube.apiserver.http.requests.request_info import RequestInfo
 from mockkube.apiserver.http.requests.resource_request import ResourceRequest
 from mockkube.apiserver.http.responses import rendering
-from mockkube.apiserver.http.streaming import connect
 from mockkube.apiserver.registry import options
 from mockkube.apiserver.registry.resource import RequestScope, Resource
 from mockkube.apiserver.registry.subresources import binding, eviction, scale
@@ -95,6 +93,8 @@ async def proxy(request: ResourceRequest) -> web.StreamResponse:
     """Proxy a request to a pod, a service, or the kubelet of a node."""
     if "dryRun" in request.context.query:
         raise BadRequest("dryRun is not supported")
+    from mockkube.apiserver.http.handlers import node_proxy, pod_proxy  # for few servers
+
     match request.resource.plural:
         case "pods":
             return await pod_proxy.proxy_to_pod(request)
@@ -110,6 +110,18 @@ async def read_extra_subresource(request: ResourceRequest) -> web.StreamResponse
         resource.group, resource.plural, request.scope.subresource
     ]
     return await page(request)
+
+
+def _connect(name: str) -> ResourceHandler:
+    """Return a handler of streams; the first request for one imports what it needs."""
+
+    async def handle(request: ResourceRequest) -> web.StreamResponse:
+        from mockkube.apiserver.http.streaming import connect
+
+        handler: ResourceHandler = getattr(connect, name)
+        return await handler(request)
+
+    return handle
 
 
 _READ_EXTRA: Final[Mapping[str, ResourceHandler]] = {"get": read_extra_subresource}
@@ -130,10 +142,10 @@ SUBRESOURCE_HANDLERS: Final[Mapping[str, Mapping[str, ResourceHandler]]] = {
     "scale": _SCALE_HANDLERS,
     "binding": {"create": create_binding},
     "eviction": {"create": create_eviction},
-    "log": {"get": connect.read_log},
-    "exec": dict.fromkeys(("create", "get"), connect.exec_command),
-    "attach": dict.fromkeys(("create", "get"), connect.attach),
-    "portforward": dict.fromkeys(("create", "get"), connect.forward_ports),
+    "log": {"get": _connect("read_log")},
+    "exec": dict.fromkeys(("create", "get"), _connect("exec_command")),
+    "attach": dict.fromkeys(("create", "get"), _connect("attach")),
+    "portforward": dict.fromkeys(("create", "get"), _connect("forward_ports")),
     "proxy": _CONNECT_HANDLERS,
     "token": {"create": token_request.create_token},
     "flagz": _READ_EXTRA,

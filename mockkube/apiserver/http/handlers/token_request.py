@@ -3,12 +3,11 @@
 from datetime import datetime, timedelta
 from typing import Final
 
-from aiohttp import web
-
 from mockkube.api.errors import BadRequest, Conflict, Invalid, NotFound
 from mockkube.api.fields import FieldError, invalid
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_time
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.requests import request_bodies
 from mockkube.apiserver.http.requests.resource_request import ResourceRequest
 from mockkube.apiserver.identity.service_account_tokens import TokenTerms

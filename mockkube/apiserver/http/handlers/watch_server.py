@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import Final
 
 import orjson
-from aiohttp import WSMsgType, web
+from aiohttp import WSMsgType
 
 from mockkube.api.decoding.codec import DecodingState
 from mockkube.api.errors import ApiError, BadRequest, Expired
 from mockkube.api.json_objects import Object
 from mockkube.api.protobuf.envelope import STREAM_MEDIA_TYPE, encode_watch_frame
 from mockkube.api.selectors import fields
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.requests.open_watches import WatchLabels
 from mockkube.apiserver.http.requests.request_context import RequestContext
 from mockkube.apiserver.http.requests.watch_delivery import get_watch_delivery

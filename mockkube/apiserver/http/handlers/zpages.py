@@ -8,11 +8,10 @@ from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
-from aiohttp import web
-
 from mockkube.api.errors import NotAcceptable
 from mockkube.api.json_objects import Object
 from mockkube.api.times import render_time
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.requests.request_context import TEXT, RequestContext
 from mockkube.apiserver.http.responses.negotiation import JSON, YAML, AcceptClause, Representation, parse_accept
 from mockkube.features.capabilities import Capabilities

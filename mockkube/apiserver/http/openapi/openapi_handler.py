@@ -6,11 +6,10 @@ from datetime import timedelta
 from email.utils import format_datetime
 from typing import Final
 
-from aiohttp import web
-
 from mockkube.api.catalogue import KindInfo
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.protobuf.envelope import GroupVersionKind
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.openapi.openapi_documents import CustomSchemaMap, OpenApiDocument, OpenApiDocuments
 from mockkube.apiserver.http.requests.request_context import TEXT, RequestContext
 from mockkube.apiserver.http.responses.negotiation import JSON, parse_accept

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from aiohttp import web
+from mockkube.apiserver.http import web
 
 BodyObserver = Callable[[bytes, str], None]
 """Function that is called with the body of a request and its media type."""

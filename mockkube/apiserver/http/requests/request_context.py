@@ -7,7 +7,6 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs
 
-from aiohttp import web
 from multidict import CIMultiDict
 
 from mockkube.api.decoding import documents
@@ -16,6 +15,7 @@ from mockkube.api.errors import ApiError, BadRequest, Timeout, TooLarge
 from mockkube.api.json_objects import Object
 from mockkube.api.protobuf.envelope import GroupVersionKind, ProtobufSerializer
 from mockkube.apiserver.audit.auditor import AuditEvent
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.requests.body_observers import notify_body_observers
 from mockkube.apiserver.http.requests.open_watches import OpenWatches
 from mockkube.apiserver.http.responses import negotiation, rendering, warning_headers

@@ -4,8 +4,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Final
 
-from aiohttp import web
-
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.requests.request_info import RequestInfo
 from mockkube.apiserver.identity.user import MASTERS_GROUP, User
 from mockkube.lazy_dataclasses import dataclass

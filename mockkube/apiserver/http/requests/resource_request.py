@@ -4,9 +4,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeVar
 
-from aiohttp import web
-
 from mockkube.api.json_objects import Object
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.requests.request_context import RequestContext
 from mockkube.apiserver.http.requests.request_info import RequestInfo
 from mockkube.apiserver.http.responses import negotiation, rendering

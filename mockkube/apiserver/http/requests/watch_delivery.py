@@ -2,8 +2,7 @@
 
 from typing import Any, Final, Protocol
 
-from aiohttp import web
-
+from mockkube.apiserver.http import web
 from mockkube.apiserver.registry.watching import CacheWatcher, CacheWatchEvent
 
 

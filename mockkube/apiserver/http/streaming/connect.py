@@ -7,10 +7,9 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Final
 
-from aiohttp import web
-
 from mockkube.api.errors import BadRequest, Forbidden, Internal
 from mockkube.api.json_objects import Object, ReadOnlyObject
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.filters.authorization import get_resource_attributes
 from mockkube.apiserver.http.requests.request_context import RequestContext
 from mockkube.apiserver.http.requests.resource_request import ResourceRequest

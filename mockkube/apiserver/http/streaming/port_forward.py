@@ -4,9 +4,8 @@
 from collections.abc import Sequence
 from typing import Final
 
-from aiohttp import web
-
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.requests.request_context import RequestContext
 from mockkube.apiserver.http.streaming import spdy_connection, websocket_streams
 from mockkube.apiserver.http.streaming.channels import TUNNEL_PREFIX

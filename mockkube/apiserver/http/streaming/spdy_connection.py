@@ -5,9 +5,9 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
-from aiohttp import web
 from multidict import CIMultiDict
 
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.requests.request_context import RequestContext
 from mockkube.apiserver.http.streaming import websocket_streams
 from mockkube.apiserver.http.streaming.spdy_frames import (

@@ -6,9 +6,9 @@ from collections.abc import Awaitable, Callable
 from typing import Final
 
 import orjson
-from aiohttp import web
 
 from mockkube.api.json_objects import Object
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.requests.request_context import RequestContext
 from mockkube.apiserver.http.streaming import channels, spdy_connection
 from mockkube.apiserver.http.streaming.channels import ChannelMessage

@@ -6,10 +6,11 @@ from contextlib import suppress
 from typing import Final
 
 import orjson
-from aiohttp import WSMsgType, web
+from aiohttp import WSMsgType
 from multidict import CIMultiDict
 
 from mockkube.api.json_objects import Object
+from mockkube.apiserver.http import web
 from mockkube.apiserver.http.filters.authentication import BEARER_PROTOCOL
 from mockkube.apiserver.http.requests.request_context import TEXT, RequestContext
 from mockkube.apiserver.http.streaming import channels
