@@ -36,8 +36,9 @@ class ListResult:
 
 def build_filter(resource: Resource, options: ListOptions) -> Callable[[CachedObject], bool] | None:
     """Return the filter of a list's selectors; None if every object matches."""
-    validate_field_selector(resource, options)
     labels, fields = options.labels, options.fields
+    if not fields.is_empty:  # else the kind's strategy need not be imported
+        validate_field_selector(resource, options)
     if labels.is_empty and fields.is_empty:
         return None
     if fields.is_empty:
