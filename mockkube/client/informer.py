@@ -17,6 +17,7 @@ from mockkube.client.bad_objects import BadObjects, find_suspects, reader_name
 from mockkube.client.protocol import (
     EVERYTHING,
     Client,
+    HeartbeatSkippingWatch,
     Key,
     Selection,
     Watch,
@@ -123,8 +124,12 @@ class Informer:
         batch_max: int = 0,
         unreachable_servers: UnreachableServers | None = None,
         bad: BadObjects | None = None,
+        skips_heartbeats: bool = False,
     ) -> None:
-        """Create an informer of `owner`; `unreachable_servers` and `bad` are shared with its other informers."""
+        """Create an informer of `owner`; `unreachable_servers` and `bad` are shared with its other informers.
+
+        With `skips_heartbeats`, times of heartbeats in its objects may be old.
+        """
         self.name = f"{owner}/cache/{kind}" if owner else f"cache/{kind}"
         self.kind = kind
         self._objects: dict[Key, ReadOnlyObject] = {}
@@ -135,6 +140,7 @@ class Informer:
         self.bad = BadObjects() if bad is None else bad
         # Number of changes that one step processes; 0 processes all that are pending.
         self.batch_max = batch_max
+        self._skips_heartbeats = skips_heartbeats
         self._handlers: list[EventHandler] = []
         # Objects that a handler (by its number) failed on, with the last state of each that the handler processed.
         self._failed_handlers: dict[tuple[int, Key], ReadOnlyObject | None] = {}
@@ -264,6 +270,8 @@ class Informer:
             self._resource_version = listed.resource_version
             self._set_synced()
         self._watch = await self._client.watch(self.kind, self._selection, self._resource_version)
+        if self._skips_heartbeats and isinstance(self._watch, HeartbeatSkippingWatch):
+            self._watch.skip_heartbeats()
         # The watch notifies this worker directly, without a task that forwards its events.
         self._watch.signal = self.signal
         self._retries.forget(self.kind)

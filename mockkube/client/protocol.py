@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import NamedTuple, Protocol, runtime_checkable
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.patching.patch_type import PatchType
@@ -110,6 +110,15 @@ class Watch(Protocol):
 
     async def close(self) -> None:
         """Stop watching; nothing of the watch runs when this returns."""
+        ...
+
+
+@runtime_checkable
+class HeartbeatSkippingWatch(Protocol):
+    """Watch that can leave out heartbeats: updates that set times alone, after which most have nothing to do."""
+
+    def skip_heartbeats(self) -> None:
+        """Leave out heartbeats from now on, at least some; an object is then as before them."""
         ...
 
 

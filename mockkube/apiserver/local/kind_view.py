@@ -167,7 +167,7 @@ class LocalWatch:
         self._selects_all = watch.selects_all
         self._pending: deque[CacheWatchEvent] = deque(watch.take_events())
         self._pending_bytes = 0
-        self._lagged = self._ended = False
+        self._lagged = self._ended = self._skips_heartbeats = False
         self._end_revision = ""
         """Resource version at which the watch ended."""
         # The registry's watch only serves as a filter from here on; its own listener would queue every event twice.
@@ -209,6 +209,10 @@ class LocalWatch:
         if self._ended:
             raise WatchEnded(self._end_revision)
 
+    def skip_heartbeats(self) -> None:
+        """Leave out renewals of leases that are sent together, from now on."""
+        self._skips_heartbeats = True
+
     async def close(self) -> None:
         """Stop the watch and drop its events."""
         self._unsubscribe()
@@ -232,6 +236,8 @@ class LocalWatch:
     def _receive(self, change: CacheChange) -> None:  # hot: per change, per watcher
         if change.previous is not None:
             self._view.note_replaced(change.previous)
+        if self._skips_heartbeats and change.revision in self._collection.heartbeat_revisions:
+            return
         event: CacheWatchEvent | None
         if self._selects_all and change.revision > self._watch.start_revision:
             event = CacheWatchEvent(change.type, change.object)

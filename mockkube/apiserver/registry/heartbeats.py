@@ -160,9 +160,13 @@ async def repeat_heartbeats(
 ) -> list[RepeatedUpdate | None]:
     """Write heartbeats of one moment in one commit; return None for each object that was written meanwhile."""
     entries = await store.update_all([(one.cached.key, one.value, one.cached.revision) for one in prepared])
-    await resource.dependencies.watch_cache.wait_until_at(
-        max((entry.revision for entry in entries if entry is not None), default=0)
-    )
+    revisions = [entry.revision for entry in entries if entry is not None]
+    being_applied = resource.collection.heartbeat_revisions
+    being_applied.update(revisions)
+    try:
+        await resource.dependencies.watch_cache.wait_until_at(max(revisions, default=0))
+    finally:
+        being_applied.difference_update(revisions)
     return [
         None if entry is None else _finish(resource, one, entry) for one, entry in zip(prepared, entries, strict=True)
     ]

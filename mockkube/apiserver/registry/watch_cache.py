@@ -229,6 +229,8 @@ class Collection:
         self.history: deque[CacheChange] = deque()
         self._history_bytes = 0
         self.listeners: dict[ChangeListener, None] = {}
+        # Revisions of heartbeats that are being applied, which some watches skip.
+        self.heartbeat_revisions: set[int] = set()
         # Functions that end each watch on this collection.
         self.watch_stoppers: dict[Callable[[], None], None] = {}
         self._ranges: dict[str, ListRange] = {}

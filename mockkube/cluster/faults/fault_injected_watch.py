@@ -43,6 +43,10 @@ class FaultInjectedWatch:
         taken = [] if self._injector.has_due_events and not self._watch.is_ready() else self._watch.take(count_max)
         return self._injector.process(taken)
 
+    def skip_heartbeats(self) -> None:
+        """Leave out heartbeats, as the watch does."""
+        self._watch.skip_heartbeats()
+
     async def close(self) -> None:
         """Stop the watch and drop its events."""
         await self._watch.close()

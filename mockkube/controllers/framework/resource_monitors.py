@@ -133,6 +133,7 @@ class ResourceMonitors:
             owner=self.name,
             unreachable_servers=self._informers.unreachable_servers,
             bad=self._informers.bad,
+            skips_heartbeats=True,
         )
         # One worker steps all monitors, since workers cannot be added while a component runs.
         monitor.signal = self.signal

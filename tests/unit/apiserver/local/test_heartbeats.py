@@ -23,11 +23,13 @@ from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
 from mockkube.client.batches import try_update, update_all
 from mockkube.client.identity import controller_manager, kubelet, kubelets
+from mockkube.client.informer import Informer
 from mockkube.client.protocol import DELETE_NOW, EVERYTHING, Key
 from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.features.versions import DEFAULT, Version
 from mockkube.proposals.component_extensions import make_schema
 from mockkube.runtime.random import Random
+from mockkube.runtime.virtual_time import VirtualClock
 
 NAMESPACE = "kube-node-lease"
 CONDITIONS = ("Ready", "MemoryPressure", "DiskPressure")
@@ -196,6 +198,32 @@ async def test_renewals_sent_together_are_one_commit_with_a_revision_each(server
     for lease in renewed[::100]:
         assert await server.kubelets.get("Lease", Key(NAMESPACE, lease["metadata"]["name"])) == lease
         assert lease["spec"]["renewTime"] == render_micro_time(server.clock.now())
+
+
+async def test_a_watch_may_skip_renewals_and_nothing_else(server: Server) -> None:
+    leases = await prepare_leases(server, 3)
+    clock = VirtualClock()
+    informer = Informer(server.kubelets, "Lease", clock, skips_heartbeats=True)
+    seen: list[Any] = []
+    while informer.is_ready():
+        await informer.step()
+    informer.add_event_handler(lambda change: seen.append((change.type.value, change.object["metadata"]["name"])))
+    seen.clear()
+    for _ in range(2):
+        server.clock.seconds += 10
+        leases = list(await server.kubelets.update_all("Lease", [renew(lease, server.clock) for lease in leases]))
+    assert not informer.is_ready()
+    await server.others[1].patch("Lease", Key(NAMESPACE, "n1"), {"metadata": {"labels": {"a": "b"}}})
+    await server.others[1].delete("Lease", Key(NAMESPACE, "n2"), DELETE_NOW)
+    await informer.step()
+    assert seen == [("MODIFIED", "n1"), ("DELETED", "n2")]
+    assert informer.resource_version == str(server.store.revision)
+    # A renewal that is sent alone, or that makes a full update, is delivered.
+    server.clock.seconds += 10
+    await server.kubelets.update("Lease", renew(leases[0], server.clock))
+    await informer.step()
+    assert seen[2:] == [("MODIFIED", "n0")]
+    await informer.close()
 
 
 async def test_renewals_sent_together_count_as_requests(server: Server) -> None:
