@@ -5,6 +5,7 @@ for the last time when none of its events occurred for six minutes.
 """
 
 # upstream 1.36: staging/src/k8s.io/client-go/tools/events/event_broadcaster.go
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Final
 
@@ -23,6 +24,8 @@ FINISH_SECONDS: Final = 360.0
 REFRESH_SECONDS: Final = 1800.0
 HOST: Final = "mockkube"
 _KIND: Final = "Event.events.k8s.io"
+_REFERENCE_FIELDS: Final = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
+_NO_REFERENCE: Final = ("",) * len(_REFERENCE_FIELDS)
 
 # Digest of the fields that equal events share.
 _Key = bytes
@@ -209,6 +212,5 @@ def _series_key(event: ReadOnlyObject) -> _Key:
     )  # fmt: skip
 
 
-def _reference_fields(reference: ReadOnlyObject) -> tuple[str, ...]:
-    names = ("kind", "namespace", "name", "uid", "apiVersion", "resourceVersion", "fieldPath")
-    return tuple(str(reference.get(name, "")) for name in names)
+def _reference_fields(reference: ReadOnlyObject) -> Sequence[str]:
+    return [str(reference.get(name, "")) for name in _REFERENCE_FIELDS] if reference else _NO_REFERENCE

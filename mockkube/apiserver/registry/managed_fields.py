@@ -32,6 +32,8 @@ _MANAGER_BYTES_MAX: Final = 128
 _SHAPE_BYTES_MAX: Final = 16 * 1024
 # fieldsV1 of created objects by shape, with the updater that computed them.
 _FIELDS_BY_SHAPE: Final[BoundedCache[Any, tuple[weakref.ref[ManagedFieldsUpdater], Object]]] = BoundedCache(512)
+# Kinds whose objects differ in more than metadata: each event is about another object, each Lease has a holder.
+_KINDS_OF_UNIQUE_CONTENT: Final = frozenset(("Event", "Lease"))
 # The same by the shape of the metadata and the digest of all else.
 _FIELDS_BY_CONTENT: Final[BoundedCache[Any, tuple[weakref.ref[ManagedFieldsUpdater], Object]]] = BoundedCache(4096)
 
@@ -168,17 +170,20 @@ def _find_known_fields(updater: ManagedFieldsUpdater, new: Object, size: int) ->
     owner = (updater.version, updater.kind, updater.subresource)
     if size > _SHAPE_BYTES_MAX:
         return None
-    rest = {name: value for name, value in new.items() if name != "metadata"}
     # Many objects differ in nothing but metadata, and a digest takes a third of the time that the shape does.
-    content_key = (*owner, digest_json(rest), _shape(new["metadata"], item=False))
-    found = _FIELDS_BY_CONTENT.get(content_key)
-    # The caches are shared by all servers of the process, whose schemas may differ.
-    if found is not None and found[0]() is updater:
-        return found[1]
+    content_key: Any = None
+    if updater.kind not in _KINDS_OF_UNIQUE_CONTENT:
+        rest = {name: value for name, value in new.items() if name != "metadata"}
+        content_key = (*owner, digest_json(rest), _shape(new["metadata"], item=False))
+        found = _FIELDS_BY_CONTENT.get(content_key)
+        # The caches are shared by all servers of the process, whose schemas may differ.
+        if found is not None and found[0]() is updater:
+            return found[1]
     found = _FIELDS_BY_SHAPE.get((*owner, _shape(new, item=False)))
     if found is None or found[0]() is not updater:
         return None
-    _FIELDS_BY_CONTENT.put(content_key, found)
+    if content_key is not None:
+        _FIELDS_BY_CONTENT.put(content_key, found)
     return found[1]
 
 

@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Final
 
 from mockkube.lazy_dataclasses import dataclass
-from mockkube.scheduler.cycle.verdict_cache import FilterVerdicts, VerdictCache
+from mockkube.scheduler.cycle.verdict_cache import FilterVerdicts, NodeWindow, VerdictCache
 from mockkube.scheduler.framework.interface import CycleState
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
@@ -128,10 +128,7 @@ class FeasibleNodes:
             self._count_evaluations(state, verdicts.rejection_counts, total)
             self._count_log_lines(verdicts, None)
         elif verdicts.all_fit():
-            nearest = range(first, min(first + count, total))
-            result = FilteredNodes(
-                nearest if len(nearest) == count else [*nearest, *range(count - len(nearest))], evaluated=count
-            )
+            result = FilteredNodes(NodeWindow(first, count, total), evaluated=count)
             self._count_evaluations(state, {}, count)
             self._count_log_lines(verdicts, result.node_indexes)
         else:

@@ -4,6 +4,7 @@ upstream 1.36: pkg/scheduler/schedule_one.go, pkg/scheduler/framework/runtime/fr
 """
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.random import Random
@@ -13,6 +14,9 @@ from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import Code
 from mockkube.scheduler.profile.framework import SCORE, Framework, PluginError
+
+# Searching a list so often takes as long as a loop over some hundred values.
+_SEARCHES_MAX: Final = 100
 
 NodePluginScores = Mapping[str, Mapping[str, int]]
 """Weighted scores of each node, by plugin."""
@@ -35,10 +39,8 @@ class NodeScores:
         best = max(totals)
         ties = totals.count(best)
         self.framework.observe_extension_point(SCORE, Code.SUCCESS, start)
-        index = totals.index(best)
-        for _ in range(self.random.generator.randrange(ties) if ties > 1 else 0):
-            index = totals.index(best, index + 1)
-        return node_indexes[index]
+        chosen = self.random.generator.randrange(ties) if ties > 1 else 0
+        return node_indexes[find_nth(totals, best, chosen, ties)]
 
     def score_nodes(self, state: CycleState, pod: PodInfo, node_indexes: Sequence[int]) -> NodePluginScores:
         """Return the scores of all plugins for all nodes, without the cache. Raises PluginError."""
@@ -111,3 +113,15 @@ class NodeScores:
         for plugin in self.framework.profile.scores:
             if plugin.name not in state.skip_score:
                 self.framework.count_evaluations(SCORE, plugin.name, Code.SUCCESS, nodes)
+
+
+def find_nth(totals: list[int], best: int, number: int, ties: int) -> int:
+    """Return the index of the nth of several equal values, counted from 0."""
+    if ties == len(totals):
+        return number
+    if number > _SEARCHES_MAX:
+        return [index for index, total in enumerate(totals) if total == best][number]
+    index = totals.index(best)
+    for _ in range(number):
+        index = totals.index(best, index + 1)
+    return index

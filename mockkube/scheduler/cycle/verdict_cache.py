@@ -4,10 +4,10 @@ It is an equivalence cache: only results that depend on the pod and that one nod
 run in each cycle. A verdict here is the index of the filter that rejects the node, with its status.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import compress, islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, compress, islice
 from operator import itemgetter
-from typing import Final, Generic, TypeVar, cast
+from typing import Final, Generic, TypeVar, cast, overload
 
 from cachetools import LRUCache
 
@@ -66,6 +66,44 @@ class NodeTable(Generic[T]):
                 self.entries[node_index] = None
                 dropped.append((node_index, known))
         return dropped
+
+
+class NodeWindow(Sequence[int]):
+    """Indexes of consecutive nodes, once around the list of all; quickly looked up and sliced."""
+
+    __slots__ = ("_head", "_tail")
+
+    def __init__(self, start: int, count: int, total: int) -> None:
+        self._head = range(start, min(start + count, total))
+        self._tail = range(count - len(self._head))
+
+    def __len__(self) -> int:
+        return len(self._head) + len(self._tail)
+
+    @overload
+    def __getitem__(self, at: int) -> int: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[int]: ...
+
+    def __getitem__(self, at: int | slice) -> int | Sequence[int]:
+        if isinstance(at, slice):
+            return list(self)[at]
+        size = len(self._head)
+        place = at if at >= 0 else at + len(self)
+        return self._head[place] if 0 <= place < size else self._tail[place - size]
+
+    def __iter__(self) -> Iterator[int]:
+        return chain(self._head, self._tail)
+
+    def __contains__(self, index: object) -> bool:
+        return index in self._head or index in self._tail
+
+    def select(self, entries: Sequence[T]) -> list[T]:
+        """Return the entries at the indexes."""
+        head, tail = self._head, self._tail
+        selected = list(entries[head.start : head.stop])
+        return selected + list(entries[: tail.stop]) if tail else selected
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,7 +310,7 @@ class CachedScores:
     def _find_missing(self, node_indexes: Sequence[int]) -> list[int]:
         missing = self._missing
         # A cycle changes one node, and most others are looked up without a loop over them.
-        if isinstance(node_indexes, range) and len(missing) < len(node_indexes):
+        if isinstance(node_indexes, NodeWindow) and len(missing) < len(node_indexes):
             return sorted(node_index for node_index in missing if node_index in node_indexes)
         return [node_index for node_index in node_indexes if node_index in missing] if missing else []
 
@@ -331,6 +369,6 @@ def _normalizes(plugin: ScorePlugin) -> bool:
 
 def select(entries: Sequence[T], node_indexes: Sequence[int]) -> list[T]:  # hot: several times per pod
     """Return the entries at some indexes."""
-    if isinstance(node_indexes, range):
-        return list(entries[node_indexes.start : node_indexes.stop])
+    if isinstance(node_indexes, NodeWindow):
+        return node_indexes.select(entries)
     return list(itemgetter(*node_indexes)(entries)) if len(node_indexes) > 1 else [entries[one] for one in node_indexes]

@@ -5,7 +5,7 @@ cached with it, and count again whenever the verdict is used.
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 from cachetools import LRUCache
@@ -63,7 +63,7 @@ class LogBuffer:
         """Count a line several times."""
         self._counts[line] = self._counts.get(line, 0) + times
 
-    def count_cached(self, cached: Mapping[int, Lines], node_indexes: Iterable[int] | None) -> None:
+    def count_cached(self, cached: Mapping[int, Lines], node_indexes: Collection[int] | None) -> None:
         """Count the cached lines of the nodes at these indexes; None means all nodes."""
         chosen: Iterable[Lines] = cached.values() if node_indexes is None else _select(cached, node_indexes)
         for lines in chosen:
@@ -91,6 +91,7 @@ class LogBuffer:
             _LOG.warning("%s", line.message)
 
 
-def _select(cached: Mapping[int, Lines], node_indexes: Iterable[int]) -> Sequence[Lines]:
-    wanted = node_indexes if isinstance(node_indexes, range) else frozenset(node_indexes)
+def _select(cached: Mapping[int, Lines], node_indexes: Collection[int]) -> Sequence[Lines]:
+    # Anything else finds an index without a search.
+    wanted = frozenset(node_indexes) if isinstance(node_indexes, list) else node_indexes
     return [lines for node_index, lines in cached.items() if node_index in wanted]

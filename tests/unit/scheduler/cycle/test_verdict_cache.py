@@ -4,7 +4,9 @@ import pytest
 
 from mockkube.runtime.random import Random
 from mockkube.scheduler.cycle.feasible_nodes import NextStartNode
+from mockkube.scheduler.cycle.node_scores import find_nth
 from mockkube.scheduler.cycle.scheduling_algorithm import ScheduleResult, SchedulingAlgorithm
+from mockkube.scheduler.cycle.verdict_cache import NodeWindow, select
 from mockkube.scheduler.framework.fit_error import FitError
 
 NAME = "default-scheduler"
@@ -86,3 +88,20 @@ def test_a_pod_does_not_leave_room_for_itself_nor_for_less_important_ones(schedu
     scheduler.nominator.add_nominated_pod(first, "n1")
     decisions = [decider.schedule_pod(decider.new_cycle_state(), pod) for pod in (second, first, second, better)]
     assert [isinstance(decision, ScheduleResult) for decision in decisions] == [False, True, False, True]
+
+
+@pytest.mark.parametrize(("start", "count"), [(0, 3), (2, 3), (3, 4), (4, 5), (0, 5), (4, 1), (0, 0)])
+def test_a_window_of_nodes_goes_once_around(start: int, count: int) -> None:
+    window, expected = NodeWindow(start, count, 5), [(start + step) % 5 for step in range(count)]
+    assert list(window) == [window[at] for at in range(len(window))] == expected
+    assert [one in window for one in range(6)] == [one in expected for one in range(6)]
+    assert select("abcde", window) == ["abcde"[one] for one in expected]
+    assert window[:2] == expected[:2]
+    assert not count or window[-1] == expected[-1]
+
+
+@pytest.mark.parametrize("values", [[7], [7, 7, 7], [1, 7, 2, 7], [7, *[1, 7] * 150, 7]])
+def test_each_of_several_equal_values_is_found(values: list[int]) -> None:
+    places = [index for index, value in enumerate(values) if value == 7]
+    found = [find_nth(values, 7, number, len(places)) for number in range(len(places))]
+    assert found == places
