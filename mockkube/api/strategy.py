@@ -10,12 +10,14 @@ object is shared and only read. Validators return all errors, in upstream's orde
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from datetime import datetime
+from types import MappingProxyType
 
 from mockkube.api import names
 from mockkube.api.fields import FieldError
 from mockkube.api.heartbeat_times import HeartbeatTimes
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.features.capabilities import Capabilities
+from mockkube.features.versions import Version
 from mockkube.lazy_dataclasses import dataclass
 
 
@@ -93,6 +95,8 @@ class Strategy:
 
     # Names of the fields that `selectable_fields` returns.
     selectable_field_names: tuple[str, ...] = ()
+    # Versions since which some of them can be selected.
+    selectable_since: Mapping[str, Version] = MappingProxyType({})
 
     def grace_seconds(self, obj: ReadOnlyObject, requested: int | None) -> int | None:
         """Return the grace period of a deletion; None if the kind is not deleted gracefully."""

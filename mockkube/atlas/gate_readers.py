@@ -39,6 +39,9 @@ _NO_COMPONENT: Final = (
     *("assets", "atlas", "cli", "cluster", "distributed", "explain", "explore", "features", "importing", "perturb"),
     *("rehearse", "report", "scenario", "testing", "ui"),
 )
+# Default roles, whose rules may depend on gates: `?Gate`.
+_ROLES: Final = "apiserver/authorization/data/roles.txt"
+_ROLE_CONDITION: Final = re.compile(r"\?([A-Z]\w+)")
 _LITERAL: Final = re.compile(r'"([A-Z]\w+)"')
 _IMPORT: Final = re.compile(r"^from (mockkube[\w.]*) import", re.MULTILINE)
 
@@ -90,6 +93,7 @@ def _find_gates_of_modules() -> Mapping[str, set[str]]:
     for module, text in texts.items():
         if any(constants.get(source) for source in _IMPORT.findall(text)):
             found[module] |= set(_find_imported_gates(text, constants))
+    found[_ROLES] = set(known.intersection(_ROLE_CONDITION.findall((_ROOT / _ROLES).read_text())))
     return found
 
 

@@ -30,6 +30,10 @@ def test_every_gate_that_a_component_reads_has_a_workload() -> None:
     assert sorted(load_workloads(GATES)) == sorted(find_readers()), "write conformance/gates/GATE.yaml"
 
 
+def test_rules_of_default_roles_are_read_by_the_api_server() -> None:
+    assert find_readers()["KubeletFineGrainedAuthz"] == {"kube-apiserver": ("apiserver/authorization/data/roles.txt",)}
+
+
 def test_for_every_other_gate_there_is_a_reason() -> None:
     assert sorted(load_reasons(GATES)) == sorted(set(list_gates()) - set(find_readers()))
 

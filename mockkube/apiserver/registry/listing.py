@@ -50,7 +50,9 @@ def build_filter(resource: Resource, options: ListOptions) -> Callable[[CachedOb
 
 def validate_field_selector(resource: Resource, options: ListOptions) -> None:
     """Raise BadRequest for a field selector that the kind does not support."""
-    known = {"metadata.name", *resource.strategy.selectable_field_names}
+    strategy, version = resource.strategy, resource.dependencies.capabilities.version
+    later = {name for name, since in strategy.selectable_since.items() if version < since}
+    known = {"metadata.name", *strategy.selectable_field_names} - later
     if resource.kind.namespaced:
         known.add("metadata.namespace")
     for requirement in options.fields.requirements:

@@ -29,6 +29,7 @@ TAINTS_MAX: Final = 16
 ATTRIBUTE_VALUE_BYTES_MAX: Final = 64
 CONSUMED_COUNTER_SETS_MAX: Final = 2
 COUNTERS_MAX: Final = 32
+COMPATIBILITY_GROUPS_MAX: Final = 2
 LABEL_LENGTH_MAX: Final = 63
 LIST_ATTRIBUTES: Final = ("bools", "ints", "strings", "versions")
 _KEY_LENGTH_MAX: Final = DOMAIN_LENGTH_MAX + 1 + IDENTIFIER_LENGTH_MAX
@@ -97,7 +98,11 @@ def validate_counters(holder: ReadOnlyObject, at: str) -> list[FieldError]:
 def _validate_consumed_counters(consumption: ReadOnlyObject, at: str) -> list[FieldError]:
     name = consumption.get("counterSet", "")
     errors = validate_label(name, f"{at}.counterSet") if name else [required(f"{at}.counterSet")]
-    return errors + validate_counters(consumption, at)
+    errors += validate_counters(consumption, at)
+    groups = consumption.get("compatibilityGroups")
+    return errors + validate_set(
+        groups, f"{at}.compatibilityGroups", validate_label, items_max=COMPATIBILITY_GROUPS_MAX
+    )
 
 
 def _count_values(attribute: ReadOnlyObject) -> int:

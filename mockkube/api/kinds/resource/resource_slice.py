@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from datetime import datetime
+from types import MappingProxyType
 from typing import Final
 
 from mockkube.api.fields import FieldError, invalid, required
@@ -58,12 +59,17 @@ class ResourceSliceStrategy(Strategy):
     """Strategy of ResourceSlice."""
 
     tracks_generation = True
-    selectable_field_names = ("spec.nodeName", "spec.driver")
+    selectable_field_names = ("spec.nodeName", "spec.driver", "spec.pool.name")
+    selectable_since = MappingProxyType({"spec.pool.name": Version(1, 37)})
 
     def selectable_fields(self, obj: ReadOnlyObject) -> dict[str, str]:
-        """Return node name and driver."""
+        """Return node name, driver and pool."""
         spec = obj["spec"]
-        return {"spec.nodeName": spec.get("nodeName") or "", "spec.driver": spec.get("driver", "")}
+        return {
+            "spec.nodeName": spec.get("nodeName") or "",
+            "spec.driver": spec.get("driver", ""),
+            "spec.pool.name": (spec.get("pool") or {}).get("name", ""),
+        }
 
     def prepare_for_create(self, obj: Object, context: StrategyContext) -> None:
         """Drop fields of disabled gates."""
@@ -196,6 +202,10 @@ def _drop_disabled_fields(spec: Object, before: ReadOnlyObject, context: Strateg
     if not enabled("DRAPartitionableDevices") and not _uses_partitionable_devices(before, stored):
         drop_fields((spec,), "sharedCounters", "perDeviceNodeSelection")
         drop_fields(devices, "consumesCounters", *_DEVICE_NODE_FIELDS)
+    if not enabled("DRADeviceCompatibilityGroups") and not any(
+        each.get("compatibilityGroups") for each in _list_consumptions(stored)
+    ):
+        drop_fields(_list_consumptions(devices), "compatibilityGroups")
     binds = enabled("DRADeviceBindingConditions") and enabled("DRAResourceClaimDeviceStatus")
     if not binds and not any(name in each for each in stored for name in _BINDING_FIELDS):
         drop_fields(devices, *_BINDING_FIELDS)
@@ -208,6 +218,10 @@ def _drop_disabled_fields(spec: Object, before: ReadOnlyObject, context: Strateg
     if not enabled("DRAListTypeAttributes") and not any(map(_uses_list_attributes, stored)):
         attributes = [each for device in devices for each in (device.get("attributes") or {}).values()]
         drop_fields(attributes, *LIST_ATTRIBUTES)
+
+
+def _list_consumptions(devices: Iterable[Object]) -> list[Object]:
+    return [each for device in devices for each in device.get("consumesCounters") or ()]
 
 
 def _uses_partitionable_devices(before: ReadOnlyObject, stored: Iterable[ReadOnlyObject]) -> bool:

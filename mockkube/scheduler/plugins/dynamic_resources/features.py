@@ -20,6 +20,8 @@ class DynamicResourcesFeatures:
     admin_access: bool = True
     prioritized_lists: bool = True
     partitionable_devices: bool = True
+    compatibility_groups: bool = False
+    """Whether devices that consume counters of one set must have a compatibility group in common."""
     device_taints: bool = True
     device_taint_rules: bool = False
     """Whether DeviceTaintRules add taints to devices."""
@@ -44,6 +46,7 @@ class DynamicResourcesFeatures:
             admin_access=caps.enabled("DRAAdminAccess"),
             prioritized_lists=caps.enabled("DRAPrioritizedList"),
             partitionable_devices=caps.enabled("DRAPartitionableDevices"),
+            compatibility_groups=caps.enabled("DRADeviceCompatibilityGroups"),
             device_taints=caps.enabled("DRADeviceTaints"),
             device_taint_rules=caps.enabled("DRADeviceTaintRules"),
             binding_conditions=all(caps.enabled(gate) for gate in _BINDING_GATES),

@@ -87,7 +87,11 @@ class DynamicResources(
         slices = ResourceSliceTracker(
             informers, dependencies.selector_operators, taint_rules=features.device_taint_rules
         )
-        pools = PoolCache(slices, partitions=features.partitionable_devices)
+        pools = PoolCache(
+            slices,
+            partitions=features.partitionable_devices,
+            compatibility_groups=features.compatibility_groups,
+        )
         classes = DeviceClassSelection(ExtendedResourceClasses.from_dependencies(dependencies))
         self._claim_collector = ClaimCollector(
             claim_tracker=self._claim_tracker,

@@ -81,6 +81,8 @@ class CounterConsumption:
 
     counters: str
     amounts: Mapping[str, Decimal]
+    # Devices that consume from one counter set together must have one of these in common, or all have none.
+    compatibility_groups: frozenset[str] = frozenset()
 
 
 @dataclass(slots=True, eq=False)
@@ -108,7 +110,11 @@ class Device:
     ) -> "Device":
         """Compile a device of a slice, with the taints of DeviceTaintRules added."""
         consumes = tuple(
-            CounterConsumption(one["counterSet"], parse_counters(one.get("counters")))
+            CounterConsumption(
+                one["counterSet"],
+                parse_counters(one.get("counters")),
+                frozenset(one.get("compatibilityGroups") or ()),
+            )
             for one in obj.get("consumesCounters") or ()
         )
         taints = [*(obj.get("taints") or ()), *added_taints]
@@ -183,6 +189,11 @@ class ResourceSlice:
                 for one in spec.get("devices") or ()
             ),
         )
+
+    @property
+    def has_compatibility_groups(self) -> bool:
+        """True if a device has compatibility groups."""
+        return any(one.compatibility_groups for device in self.devices for one in device.consumed_counters)
 
     def node_scope_of(self, device: Device) -> NodeScope:
         """Return the nodes that can use a device of the slice."""

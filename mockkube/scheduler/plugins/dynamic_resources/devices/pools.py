@@ -42,8 +42,8 @@ class ResourcePool:
 class PoolCache:
     """Pools of each node, cached until slices or the node change."""
 
-    def __init__(self, slices: ResourceSliceTracker, *, partitions: bool) -> None:
-        self._slices, self._partitions = slices, partitions
+    def __init__(self, slices: ResourceSliceTracker, *, partitions: bool, compatibility_groups: bool) -> None:
+        self._slices, self._partitions, self._compatibility_groups = slices, partitions, compatibility_groups
         self._generation = -1
         self._by_node: dict[str, tuple[int, tuple[ResourcePool, ...]]] = {}
 
@@ -66,7 +66,13 @@ class PoolCache:
         pools = [pool for slices in newest.values() if (pool := self._complete_pool(slices)) is not None]
         return tuple(sorted(pools, key=lambda pool: (pool.has_binding_conditions, pool.id)))
 
+    def _is_understood(self, one: ResourceSlice) -> bool:
+        """Return whether the slice counts: without the gate, compatibility groups leave their pool incomplete."""
+        return self._compatibility_groups or not one.has_compatibility_groups
+
     def _is_relevant(self, one: ResourceSlice, node: NodeInfo) -> bool:
+        if not self._is_understood(one):
+            return False
         if one.counters:
             return self._partitions
         if one.per_device is not None and not self._partitions:
@@ -84,7 +90,7 @@ class PoolCache:
             everything = self._slices.of_pool(first.pool)
             if any(one.generation > first.generation for one in everything):
                 return None
-            everything = [one for one in everything if one.generation == first.generation]
+            everything = [one for one in everything if one.generation == first.generation and self._is_understood(one)]
             if len(everything) != first.count:
                 return ResourcePool(first.pool, incomplete=True)
         return self._build_pool(first.pool, sorted(slices, key=lambda one: one.name), everything)

@@ -2,6 +2,8 @@ import pytest
 
 from mockkube.api.kinds.resource.devices import validate_device
 
+CONSUMPTION = {"counterSet": "c", "counters": {"m": {"value": "1"}}}
+
 
 @pytest.mark.parametrize(
     ("device", "complaints"),
@@ -44,6 +46,16 @@ from mockkube.api.kinds.resource.devices import validate_device
             {"consumesCounters": [{"counterSet": "c"}]},
             ["d.consumesCounters[0].counters: Required value"],
             id="consumes nothing",
+        ),
+        pytest.param(
+            {"consumesCounters": [{**CONSUMPTION, "compatibilityGroups": ["a", "a"]}]},
+            ['d.consumesCounters[0].compatibilityGroups[1]: Duplicate value: "a"'],
+            id="a group twice",
+        ),
+        pytest.param(
+            {"consumesCounters": [{**CONSUMPTION, "compatibilityGroups": ["a", "b", "c"]}]},
+            ["d.consumesCounters[0].compatibilityGroups: Too many: 3: must have at most 2 items"],
+            id="three groups",
         ),
         pytest.param(
             {"nodeAllocatableResourceMappings": {"cpu": {"capacityKey": "x"}}},

@@ -71,8 +71,22 @@ def test_taints_are_behind_a_gate(judge):
     assert "taints" not in obj["spec"]["devices"][0]
 
 
-def test_a_slice_is_found_by_node_and_driver():
-    assert STRATEGY.selectable_fields(resource_slice(nodeName=None)) == {"spec.nodeName": "", "spec.driver": "a.b"}
+def test_compatibility_groups_are_behind_a_gate(judge):
+    consumption = {"counterSet": "c", "counters": {"m": {"value": "1"}}, "compatibilityGroups": ["a"]}
+    grouped = {"name": "d", "consumesCounters": [consumption]}
+    obj = resource_slice(grouped)
+    STRATEGY.prepare_for_update(obj, resource_slice(grouped), judge())
+    assert obj["spec"]["devices"] == [grouped]
+    STRATEGY.prepare_for_create(obj, judge("DRAPartitionableDevices"))
+    assert "compatibilityGroups" not in obj["spec"]["devices"][0]["consumesCounters"][0]
+
+
+def test_a_slice_is_found_by_node_driver_and_pool():
+    assert STRATEGY.selectable_fields(resource_slice(nodeName=None)) == {
+        "spec.nodeName": "",
+        "spec.driver": "a.b",
+        "spec.pool.name": "p",
+    }
 
 
 def test_capitals_in_the_driver_earn_a_warning(judge):

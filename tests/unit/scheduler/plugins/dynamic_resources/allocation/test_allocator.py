@@ -216,6 +216,64 @@ def test_what_allocated_partitions_took_is_gone(pool: Any, slice_of: Any, claim_
     assert chosen(pool, "c") == "cannot allocate all claims"
 
 
+# Compatibility groups
+
+
+def grouped(name: str, *groups: str, counter_set: str = "card") -> Any:
+    consumed = {"counterSet": counter_set, "counters": {"memory": {"value": "10Gi"}}, "compatibilityGroups": [*groups]}
+    return device(name, consumesCounters=[consumed])
+
+
+@pytest.mark.parametrize(
+    ("devices", "expected"),
+    [
+        pytest.param([grouped("a", "x"), grouped("b", "y")], "cannot allocate all claims", id="nothing in common"),
+        pytest.param([grouped("a", "x"), grouped("b", "y"), grouped("c", "x")], "ac", id="the others are passed over"),
+        pytest.param([grouped("a", "x", "y"), grouped("b", "y", "z")], "ab", id="one in common"),
+        pytest.param([grouped("a"), grouped("b", "y"), grouped("c")], "ac", id="none"),
+        pytest.param([grouped("a", "x"), grouped("b")], "cannot allocate all claims", id="one without"),
+    ],
+)
+def test_devices_of_one_counter_set_have_a_compatibility_group_in_common(
+    pools: Callable[..., Any], slice_of: Any, claim_for: Any, request_for: Any, devices: Any, expected: Any
+) -> None:
+    pool = pools("1.37", {"DRADeviceCompatibilityGroups": True})
+    pool.other("ResourceSlice", counters(slice_of, "40Gi"))
+    pool.other("ResourceSlice", slice_of("n1", *devices, pool={"resourceSliceCount": 2}))
+    pool.other("ResourceClaim", claim_for("c", request_for(count=2)))
+    found = chosen(pool, "c")
+    assert found == expected if " " in expected else [name for _, name in found[0]] == [*expected]
+
+
+@pytest.mark.parametrize(
+    ("used_groups", "expected"),
+    [("x", [[("r", "free")]]), ("y", "cannot allocate all claims")],
+    ids=["compatible", "incompatible"],
+)
+def test_allocated_devices_exclude_others_of_their_counter_set(
+    pools: Callable[..., Any], slice_of: Any, claim_for: Any, used_groups: str, expected: Any
+) -> None:
+    pool = pools("1.37", {"DRADeviceCompatibilityGroups": True})
+    devices = [grouped("used", used_groups), grouped("free", "x")]
+    pool.other("ResourceSlice", counters(slice_of, "40Gi"))
+    pool.other("ResourceSlice", slice_of("n1", *devices, pool={"resourceSliceCount": 2}))
+    used = {"request": "r", "driver": GPU, "pool": "n1", "device": "used"}
+    pool.other("ResourceClaim", claim_for("used", status={"allocation": {"devices": {"results": [used]}}}))
+    pool.other("ResourceClaim", claim_for("c"))
+    assert chosen(pool, "c") == expected
+
+
+@pytest.mark.parametrize(("group", "expected"), [("x", "cannot allocate all claims"), ("", [[("r", "a")]])])
+def test_a_scheduler_without_the_gate_does_not_use_pools_with_compatibility_groups(
+    pools: Callable[..., Any], slice_of: Any, claim_for: Any, group: str, expected: Any
+) -> None:
+    pool = pools("1.37")
+    pool.other("ResourceSlice", counters(slice_of, "40Gi"))
+    pool.other("ResourceSlice", slice_of("n1", grouped("a", *group), pool={"resourceSliceCount": 2}))
+    pool.other("ResourceClaim", claim_for("c"))
+    assert chosen(pool, "c") == expected
+
+
 # Shared devices
 
 
