@@ -114,6 +114,8 @@ class HeartbeatRound:
         self._written_at = render_time(resource.dependencies.clock.now())
         # Whether admission may decide anew about updates, by namespace.
         self._decides_anew: dict[str, bool] = {}
+        # Times that were canonical, and their formats: most heartbeats of a round set the same.
+        self._canonical_times: tuple[Sequence[Any], Sequence[Canonicalize]] = ((), ())
 
     def prepare(self, namespace: str, name: str, body: Object) -> PreparedHeartbeat | None:  # hot: per heartbeat
         """Return what an update leads to that repeats the sender's last one; None if it does not."""
@@ -122,7 +124,7 @@ class HeartbeatRound:
             return None
         times: list[Any] = [None] * len(beat.formats)
         expected = beat.shown if beat.body is None else beat.body
-        if not take_times(body, expected, beat.body_places, times) or not are_canonical(times, beat.formats):
+        if not take_times(body, expected, beat.body_places, times) or not self._are_canonical(times, beat.formats):
             return None
         written_at = self._written_at
         # Without a new time nothing would be written. After a step back of the clock managedFields have another order.
@@ -130,6 +132,14 @@ class HeartbeatRound:
             return None
         value = _replace_times(cached.stored_value, beat.positions, [*times, written_at])
         return PreparedHeartbeat(cached, beat, times, written_at, value)
+
+    def _are_canonical(self, times: Sequence[Any], formats: Sequence[Canonicalize]) -> bool:
+        if (times, formats) == self._canonical_times:
+            return True
+        if not are_canonical(times, formats):
+            return False
+        self._canonical_times = times, formats
+        return True
 
     def _may_be_admitted_anew(self, namespace: str) -> bool:
         decides_anew = self._decides_anew.get(namespace)
