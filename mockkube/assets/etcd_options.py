@@ -183,9 +183,11 @@ def _read_environment(
 def _read_file(path: str) -> dict[str, str]:
     import yaml
 
+    from mockkube.api.decoding import bounded_yaml
+
     try:
         with open(path, encoding="utf-8") as file:
-            content: Any = yaml.safe_load(file)
+            content: Any = bounded_yaml.load(file.read())
     except (OSError, ValueError, yaml.YAMLError) as error:
         raise OptionsError(f"--config-file {path} cannot be read: {error}") from None
     if not isinstance(content, dict):
