@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Final, Self
 
+from mockkube_storage import errors as store_errors
 from mockkube_storage.store import Store
 
 from mockkube.api.json_objects import Object
@@ -140,9 +141,19 @@ class ControlApi:
         """Delete an object if it exists."""
         # Directly in the store: admission protects required components from users, not from a restore.
         cached = self.get_resource(plural).get_cached("", name)
-        if cached is not None:
-            entry = await self._store.delete(cached.key, expected=cached.revision)
-            await self.registry.dependencies.watch_cache.wait_until_at(entry.revision)
+        if cached is None:
+            return
+        expected = cached.revision
+        while True:
+            try:
+                entry = await self._store.delete(cached.key, expected=expected)
+            except store_errors.Conflict as conflict:
+                if conflict.current is None:
+                    return
+                expected = conflict.current.revision  # its status was updated meanwhile
+            else:
+                break
+        await self.registry.dependencies.watch_cache.wait_until_at(entry.revision)
 
     async def update_status(self, plural: str, obj: Object, status: Object) -> None:
         """Replace the status of an object; NotFound if it was deleted."""
