@@ -1,9 +1,9 @@
-"""Dataclasses whose methods are compiled when they are first called, not while their module is imported.
+"""Dataclasses whose methods are compiled when they are needed, not while their module is imported.
 
 `dataclass` takes the arguments of `dataclasses.dataclass` and makes the same classes: `fields`, `replace`, `asdict`,
 pickling and subclassing work as ever. The standard decorator compiles five or six methods of each class, and classes
 are many: that was a quarter of the start of an API server, a third with all components, for methods of which most are
-never called.
+never called. The first instances of a class are initialized without a compiled method, because many classes have few.
 """
 
 import dataclasses
@@ -18,6 +18,9 @@ Method = Callable[..., Any]
 # Default of a parameter whose field has a factory.
 _ABSENT: Final = object()
 _FIELDS: Final = "__dataclass_fields__"
+# Instances of a class until its `__init__` is compiled, which takes as long as setting the fields of this many.
+_UNCOMPILED_MAX: Final = 30
+_INITIALIZER: Final = "__lazy_initializer__"
 # What few classes use is left to the standard decorator.
 _STANDARD_OPTIONS: Final = ("init", "order", "unsafe_hash")
 # Methods that a class may define itself.
@@ -77,7 +80,72 @@ def _make_lazily(
 
 
 def _init_lazily(self: Any, /, *args: Any, **kwargs: Any) -> None:
-    _compile_method(self, "__init__", _init_lazily, _compile_init)(self, *args, **kwargs)
+    initializer: _Initializer | None = getattr(type(self), _INITIALIZER, None)
+    if initializer is None:
+        owner = _find_owner(self, "__init__", _init_lazily)
+        if owner is not None:
+            initializer = _Initializer(owner)
+            setattr(owner, _INITIALIZER, initializer)
+    # Wrong arguments are left to the compiled method, whose errors name them.
+    if initializer is None or not initializer.set_fields(self, args, kwargs):
+        _compile_method(self, "__init__", _init_lazily, _compile_init)(self, *args, **kwargs)
+
+
+class _Initializer:
+    """Sets the fields of the first instances of a dataclass."""
+
+    __slots__ = ("calls", "fields", "has_post_init", "positional")
+
+    def __init__(self, cls: type[Any]) -> None:
+        fields = dataclasses.fields(cls)
+        self.calls = 0
+        self.positional = [field.name for field in fields if field.init and not field.kw_only]
+        self.fields = [(field, _find_setter(cls, field.name)) for field in fields if _is_set(cls, field)]
+        self.has_post_init = hasattr(cls, "__post_init__")
+
+    def set_fields(self, instance: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+        """Set the fields as `__init__` does; return False if a compiled one has to."""
+        self.calls += 1
+        if self.calls > _UNCOMPILED_MAX or len(args) > len(self.positional):
+            return False
+        given = dict(zip(self.positional, args, strict=False))
+        if not given.keys().isdisjoint(kwargs):
+            return False
+        given |= kwargs
+        values = []
+        for field, _ in self.fields:
+            if field.init and field.name in given:
+                values.append(given.pop(field.name))
+            elif field.default_factory is not MISSING:
+                values.append(field.default_factory())
+            elif field.default is not MISSING:
+                values.append(field.default)
+            else:
+                return False
+        if given:
+            return False
+        for (_, set_field), value in zip(self.fields, values, strict=True):
+            set_field(instance, value)
+        if self.has_post_init:
+            instance.__post_init__()
+        return True
+
+
+def _is_set(cls: type[Any], field: "Field[Any]") -> bool:
+    """Return whether `__init__` sets a field; else the class has the value, or __post_init__ sets it."""
+    if field.init or field.default_factory is not MISSING:
+        return True
+    return "__slots__" in vars(cls) and field.default is not MISSING
+
+
+def _find_setter(cls: type[Any], name: str) -> Method:
+    """Return the function that sets a field."""
+    if not cls.__dataclass_params__.frozen:
+        return lambda instance, value: setattr(instance, name, value)
+    if "__slots__" in vars(cls):
+        setter: Method = vars(cls)[name].__set__
+        return setter
+    return lambda instance, value: object.__setattr__(instance, name, value)
 
 
 def _equals_lazily(self: Any, other: object) -> Any:
@@ -91,15 +159,19 @@ def _hash_lazily(self: Any) -> int:
 
 def _compile_method(instance: object, name: str, lazy: Method, compile_for: Callable[[type[Any]], Method]) -> Method:
     """Replace a method of the instance's dataclass by the compiled one, and return that."""
-    for cls in type(instance).__mro__:
-        if vars(cls).get(name) is lazy:
-            method = compile_for(cls)
-            method.__name__, method.__qualname__ = name, f"{cls.__qualname__}.{name}"
-            setattr(cls, name, method)
-            return method
-    # Another thread has just replaced it.
-    found: Method = getattr(type(instance), name)
-    return found
+    cls = _find_owner(instance, name, lazy)
+    if cls is None:  # another thread has just replaced it
+        found: Method = getattr(type(instance), name)
+        return found
+    method = compile_for(cls)
+    method.__name__, method.__qualname__ = name, f"{cls.__qualname__}.{name}"
+    setattr(cls, name, method)
+    return method
+
+
+def _find_owner(instance: object, name: str, lazy: Method) -> type[Any] | None:
+    """Return the class of the instance that has the method which is not compiled."""
+    return next((cls for cls in type(instance).__mro__ if vars(cls).get(name) is lazy), None)
 
 
 def _compile_init(cls: type[Any]) -> Method:
@@ -132,8 +204,8 @@ def _make_assignment(cls: type[Any], field: "Field[Any]", namespace: dict[str, A
         namespace[f"_make_{name}"] = field.default_factory
         value = f"_make_{name}() if {name} is _absent else {name}" if field.init else f"_make_{name}()"
     elif not field.init:
-        if not has_slots or field.default is MISSING:
-            return "pass"  # the class has the value, or __post_init__ sets it
+        if not _is_set(cls, field):
+            return "pass"
         namespace[f"_default_{name}"] = field.default
         value = f"_default_{name}"
     if not cls.__dataclass_params__.frozen:

@@ -1,4 +1,4 @@
-"""Lazy dataclasses behave as those of the standard decorator: each test runs with both."""
+"""Lazy dataclasses behave as those of the standard decorator, compiled or not: each test runs with all."""
 
 import copy
 import dataclasses
@@ -16,9 +16,11 @@ T = TypeVar("T")
 Decorator = Callable[..., Any]
 
 
-@pytest.fixture(params=[dataclasses.dataclass, dataclass], ids=["standard", "lazy"])
-def decorate(request: pytest.FixtureRequest) -> Decorator:
-    return request.param
+@pytest.fixture(params=["standard", "lazy", "compiled"])
+def decorate(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Decorator:
+    if request.param == "compiled":  # with the first instance
+        monkeypatch.setattr("mockkube.lazy_dataclasses._UNCOMPILED_MAX", 0)
+    return dataclasses.dataclass if request.param == "standard" else dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,13 +229,17 @@ def test_generic_classes_are_made_through_an_alias(decorate: Decorator) -> None:
     assert Box[int](1) == Box(1)
 
 
-def test_methods_are_compiled_when_called() -> None:
+def test_methods_are_compiled_when_they_are_called_often() -> None:
     @dataclass
     class Pod:
         name: str
 
     lazily = Pod.__init__
+    pods = [Pod(str(number)) for number in range(30)]
+    assert [pod.name for pod in pods] == [str(number) for number in range(30)]
+    assert Pod.__init__ is lazily
     pod = Pod("a")
+    assert pod.name == "a"
     assert Pod.__init__ is not lazily
     assert str(inspect.signature(Pod)) == "(name)"
     assert Pod.__init__.__qualname__.endswith("Pod.__init__")
