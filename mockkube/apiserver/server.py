@@ -21,7 +21,6 @@ from mockkube.api.strategy_dependencies import StrategyDependencies
 from mockkube.apiserver.admission import catalogue as admission
 from mockkube.apiserver.admission.chain import AdmissionChain
 from mockkube.apiserver.admission.plugins.service_account import ServiceAccount
-from mockkube.apiserver.admission.policies.expressions import validate_expression
 from mockkube.apiserver.aggregation.availability_controller import AvailabilityController
 from mockkube.apiserver.aggregation.service_resolver import NoEndpoint, resolve_endpoint
 from mockkube.apiserver.aggregation.transport import FrontProxyCredentials
@@ -69,7 +68,6 @@ from mockkube.features.gates import GateState
 from mockkube.features.trains import ReleaseTrain
 from mockkube.features.versions import Version
 from mockkube.lazy_dataclasses import dataclass
-from mockkube.matching.cel.devices import validate_device_expression
 from mockkube.proposals.component_extensions import make_object_rules, make_schema, make_validation_extensions
 from mockkube.proposals.loading import default_trains
 from mockkube.runtime.clock import Clock
@@ -172,14 +170,27 @@ async def _reconcile_endpoints(registry: Registry, find_servers: "FindServers") 
     await KubernetesEndpointsController(registry, find_servers).run()
 
 
+# The first expressions import CEL.
+def _validate_device_expression(expression: str, at: str, context: StrategyContext, stored: bool) -> list[FieldError]:
+    from mockkube.matching.cel.devices import validate_device_expression
+
+    return validate_device_expression(expression, at, context, stored)
+
+
+def _validate_policy_expression(expression: str, at: str, purpose: str, obj: ReadOnlyObject) -> list[FieldError]:
+    from mockkube.apiserver.admission.policies.expressions import validate_expression
+
+    return validate_expression(expression, at, purpose, obj)
+
+
 @lru_cache(maxsize=32)
 def _kind_set(version: Version, trains: tuple[ReleaseTrain, ...]) -> KindSet:
     """Return the built-in kinds with the fields and operators that proposals add."""
     # Nothing in it depends on one server, so all servers of a version and its trains share it.
     extensions = make_validation_extensions(version, trains)
     dependencies = StrategyDependencies(
-        device_expression=validate_device_expression,
-        policy_expression=validate_expression,
+        device_expression=_validate_device_expression,
+        policy_expression=_validate_policy_expression,
         custom_schema=_validate_custom_schema,
         extensions=extensions,
         objects=make_object_rules(version, trains),

@@ -1,14 +1,16 @@
 """KEP-5500: tolerate the taints for which a CEL expression evaluates to true."""
 
-from functools import lru_cache
-from typing import Final
-
-from mockkube_cel.environment import Compiled
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING, Final
 
 from mockkube.api.fields import FieldError, forbidden, invalid, too_long
 from mockkube.api.json_objects import ReadOnlyObject
-from mockkube.matching.cel.tolerations import EXPRESSION_BYTES_MAX, PROGRAMS_MAX, TAINT_ENVIRONMENT, validate_compiled
 from mockkube.proposals.proposal import Field, Proposal
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mockkube_cel.environment import Compiled
 
 GATE: Final = "TaintTolerationCEL"
 FIELD: Final = "expression"
@@ -21,11 +23,11 @@ _DESCRIPTION: Final = (
     "or effect."
 )
 
-_compile_cached: Final = lru_cache(PROGRAMS_MAX)(TAINT_ENVIRONMENT.compile)
-
 
 def check(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
     """Require an expression without other fields: not too long, of type bool, and never too expensive."""
+    from mockkube.matching.cel.tolerations import EXPRESSION_BYTES_MAX, validate_compiled  # imports all of CEL
+
     here, expression = f"{at}.{FIELD}", toleration[FIELD]
     errors = [invalid(here, expression, _NOT_ALONE)] if any(toleration.get(name) for name in _EXCLUDED) else []
     if len(expression.encode(errors="surrogatepass")) > EXPRESSION_BYTES_MAX:
@@ -33,9 +35,16 @@ def check(toleration: ReadOnlyObject, at: str) -> list[FieldError]:
     return errors + validate_compiled(expression, compile_expression(expression), here)
 
 
-def compile_expression(expression: str) -> Compiled:
+def compile_expression(expression: str) -> "Compiled":
     """Return the compiled expression, from a cache of recent ones."""
-    return _compile_cached(expression)
+    return _make_compiler()(expression)
+
+
+@cache
+def _make_compiler() -> "Callable[[str], Compiled]":
+    from mockkube.matching.cel.tolerations import PROGRAMS_MAX, TAINT_ENVIRONMENT
+
+    return lru_cache(PROGRAMS_MAX)(TAINT_ENVIRONMENT.compile)
 
 
 def refuse(toleration: ReadOnlyObject, at: str) -> list[FieldError]:

@@ -118,15 +118,15 @@ ALONE = ("scheduler,controllers,kubelets",)
     [
         pytest.param(
             {"ephemeral": True, "without": ALONE},
-            490,
+            465,
             220,
             {"sqlalchemy", "yaml", "re2", "hpack", "cryptography"},
             id="memory, API server",
         ),
         pytest.param(
-            {"without": ALONE}, 470, 50, {"sqlalchemy", "yaml", "re2", "hpack", "cryptography"}, id="SQLite, API server"
+            {"without": ALONE}, 445, 50, {"sqlalchemy", "yaml", "re2", "hpack", "cryptography"}, id="SQLite, API server"
         ),
-        pytest.param({}, 975, 180, {"sqlalchemy", "yaml", "re2", "hpack", "cryptography"}, id="SQLite, all components"),
+        pytest.param({}, 890, 180, {"sqlalchemy", "yaml", "re2", "hpack", "cryptography"}, id="SQLite, all components"),
     ],
 )
 def test_a_start_imports_no_more_than_it_did(

@@ -4,7 +4,6 @@ import re
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Final
-from zoneinfo import ZoneInfo
 
 from mockkube_cel.golang.strconv import NumberError, parse_int64
 from mockkube_cel.values import Duration, Timestamp
@@ -174,6 +173,8 @@ def zone_offset(moment: Timestamp, zone: str) -> int:
     if ".." in zone or zone[0] in "/\\":
         raise ZoneError("time: invalid location name")
     try:
+        from zoneinfo import ZoneInfo  # few expressions name a zone
+
         local = (_EPOCH + timedelta(seconds=moment.nanos // SECOND)).astimezone(ZoneInfo(zone))
     except OverflowError:
         return 0

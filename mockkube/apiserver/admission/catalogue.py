@@ -4,6 +4,12 @@ from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Final
 
+from mockkube.apiserver.admission.deferred_plugins import (
+    DeferredMutatingAdmissionPolicy,
+    DeferredMutatingAdmissionWebhook,
+    DeferredValidatingAdmissionPolicy,
+    DeferredValidatingAdmissionWebhook,
+)
 from mockkube.apiserver.admission.plugins.always_deny import AlwaysDeny
 from mockkube.apiserver.admission.plugins.always_pull_images import AlwaysPullImages
 from mockkube.apiserver.admission.plugins.certificates import (
@@ -33,9 +39,6 @@ from mockkube.apiserver.admission.plugins.runtime_class import RuntimeClass
 from mockkube.apiserver.admission.plugins.service_account import ServiceAccount
 from mockkube.apiserver.admission.plugins.storage_object_in_use_protection import StorageObjectInUseProtection
 from mockkube.apiserver.admission.plugins.taint_nodes_by_condition import TaintNodesByCondition
-from mockkube.apiserver.admission.policies.mutating import MutatingAdmissionPolicy
-from mockkube.apiserver.admission.policies.validating import ValidatingAdmissionPolicy
-from mockkube.apiserver.admission.webhooks.plugins import MutatingAdmissionWebhook, ValidatingAdmissionWebhook
 from mockkube.apiserver.registry.admission import AdmissionPlugin
 from mockkube.lazy_dataclasses import dataclass
 
@@ -87,10 +90,10 @@ PLUGINS: Final = (
     AdmissionPluginEntry("NodeDeclaredFeatureValidator", is_default=True),
     AdmissionPluginEntry("JobValidation", is_default=True),
     AdmissionPluginEntry("PodResizeValidator", PodResizeValidator, is_default=True),
-    AdmissionPluginEntry("MutatingAdmissionPolicy", MutatingAdmissionPolicy, is_default=True),
-    AdmissionPluginEntry("MutatingAdmissionWebhook", MutatingAdmissionWebhook, is_default=True),
-    AdmissionPluginEntry("ValidatingAdmissionPolicy", ValidatingAdmissionPolicy, is_default=True),
-    AdmissionPluginEntry("ValidatingAdmissionWebhook", ValidatingAdmissionWebhook, is_default=True),
+    AdmissionPluginEntry("MutatingAdmissionPolicy", DeferredMutatingAdmissionPolicy, is_default=True),
+    AdmissionPluginEntry("MutatingAdmissionWebhook", DeferredMutatingAdmissionWebhook, is_default=True),
+    AdmissionPluginEntry("ValidatingAdmissionPolicy", DeferredValidatingAdmissionPolicy, is_default=True),
+    AdmissionPluginEntry("ValidatingAdmissionWebhook", DeferredValidatingAdmissionWebhook, is_default=True),
     AdmissionPluginEntry("ResourceQuota", ResourceQuota, is_default=True),
     AdmissionPluginEntry("AlwaysDeny", AlwaysDeny),
 )

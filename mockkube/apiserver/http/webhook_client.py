@@ -11,7 +11,6 @@ from typing import Any, Final
 import aiohttp
 import orjson
 from cachetools import LRUCache
-from mockkube_cel.golang import gourl
 from yarl import URL
 
 from mockkube.api.decoding import documents
@@ -49,13 +48,15 @@ class WebhookClient:
 
     async def post(self, client: ReadOnlyObject, review: ReadOnlyObject, seconds: float, name: str = "") -> Any:
         """Return the response to a review; raise WebhookCallError if none can be parsed within the timeout."""
+        from mockkube_cel.golang.gourl import UrlError
+
         span = current_span()
         query = f"?timeout={seconds:g}s"
         # Errors show the URL of the service, as upstream's do, although the connection goes to an endpoint of it.
         try:
             path = _escaped_path(client) + query
             url = _base_url(client) + path
-        except gourl.UrlError as error:
+        except UrlError as error:
             raise WebhookCallError(f"Unparsable URL: {error}") from error
         try:
             base, host = self._resolve_base(client)
@@ -115,6 +116,8 @@ def _base_url(client: ReadOnlyObject) -> str:
     """Return scheme, host and port of a webhook."""
     service = client.get("service")
     if service is None:
+        from mockkube_cel.golang import gourl  # only servers with webhooks need it
+
         url = gourl.parse(client["url"])
         return f"{url.scheme}://{url.host}"
     return f"https://{service['name']}.{service['namespace']}.svc:{service.get('port') or _PORT}"
@@ -122,6 +125,8 @@ def _base_url(client: ReadOnlyObject) -> str:
 
 def _escaped_path(client: ReadOnlyObject) -> str:
     """Return the path of a webhook without empty, `.` and `..` segments, and without a slash at its end."""
+    from mockkube_cel.golang import gourl
+
     service = client.get("service")
     path = gourl.parse(client["url"]).path if service is None else service.get("path") or ""
     # Two slashes at the start would be kept.
