@@ -69,7 +69,7 @@ class NodeScores:
         for index, plugin in enumerate(cached_scores.normalized_plugins):
             raws = cached_scores.raw_scores(index, node_indexes)
             # Equal raw scores stay equal when normalized, so they cannot change which node is best.
-            if min(raws) != max(raws):
+            if any(raws) and min(raws) != max(raws):
                 totals = self._add_normalized(state, pod, nodes, totals, plugin, raws)
         for plugin in cached_scores.uncached_plugins:
             raws = self._score_uncached(state, pod, nodes, plugin)

@@ -75,6 +75,8 @@ class AffinityCounts:
 
     def matching_all(self, terms: tuple[Term, ...], nodes: NodeInfoLister) -> Sequence[tuple[Term, Counts]]:
         """Return, for each term, the pods in its domains that all terms match."""
+        if not terms:
+            return ()
 
         def read(node: NodeInfo) -> Iterable[Contribution[int]]:
             pods = sum(matches_all(terms, pod.namespace, pod.labels) for pod in node.pods.values())
@@ -84,6 +86,8 @@ class AffinityCounts:
 
     def matching_each(self, terms: tuple[Term, ...], nodes: NodeInfoLister) -> Sequence[tuple[Term, Counts]]:
         """Return, for each term, the pods in its domains that it matches."""
+        if not terms:
+            return ()
 
         def read(node: NodeInfo) -> Iterable[Contribution[int]]:
             return (
@@ -95,8 +99,6 @@ class AffinityCounts:
     def _counts_by_term(
         self, how: str, terms: tuple[Term, ...], nodes: NodeInfoLister, read: ContributionReader[int]
     ) -> Sequence[tuple[Term, Counts]]:
-        if not terms:
-            return ()
         counts = self._matching.get((how, terms), nodes, read)
         return [(term, counts.table(at)) for at, term in enumerate(terms)]
 
