@@ -25,7 +25,7 @@ from mockkube.nodegroups.drainability import (
 from mockkube.nodegroups.node_group import TYPE_LABEL, NodeGroup, NodeTemplate, zone_of
 from mockkube.nodegroups.placement import Placement
 from mockkube.nodegroups.scale_down import DISRUPTED
-from mockkube.nodegroups.scale_up import GroupState, Trial, sort_by_priority
+from mockkube.nodegroups.scale_up import GroupState, Trial, place_pods, sort_by_priority
 
 DO_NOT_DISRUPT: Final = "karpenter.sh/do-not-disrupt"
 DISRUPTED_TAINT: Final = {"key": DISRUPTED, "effect": "NoSchedule"}
@@ -239,10 +239,8 @@ class ConsolidationPlanner:
         for pod in pods:
             placement.remove_pod(pod)
         placed: list[ReadOnlyObject] = []
-        left: list[ReadOnlyObject] = []
         try:
-            for pod in pods:
-                (placed if placement.place(pod) else left).append(pod)
+            placed, left = place_pods(placement.place, pods)
             if not left:
                 return self._check_sizes(ConsolidationCommand(UNDERUTILIZED, tuple(candidates)))
             return self._replace(placement, candidates, left)

@@ -4,7 +4,7 @@ autoscaler 1.35: cluster-autoscaler/core/scaleup, estimator, expander
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from heapq import heapify, heapreplace
 from typing import Final
 
@@ -12,12 +12,15 @@ from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.quantities.pod_requests import PodResourcesOptions, calculate_pod_requests
 from mockkube.api.quantities.resources import Resources
 from mockkube.lazy_dataclasses import dataclass
+from mockkube.nodegroups.drainability import find_controller
 from mockkube.nodegroups.node_group import NodeGroup, NodeTemplate, zone_of
 from mockkube.nodegroups.placement import Placement
 
 _MAX_SIZE: Final = "max node group size reached"
 _LIMIT: Final = "max cluster {} limit reached"
 _RULES: Final = PodResourcesOptions()
+_PER_POD: Final = ("containers", "initContainers", "volumes")
+_API_ACCESS_VOLUME: Final = "kube-api-access-"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +69,7 @@ def plan_scale_up(
     daemon_sets: Sequence[ReadOnlyObject],
 ) -> ScaleUpPlan:
     """Return the nodes to add for pods; those that fit on present or coming nodes need none."""
-    waiting = [pod for pod in sort_by_priority(pods) if not placement.place(pod)]
+    _, waiting = place_pods(placement.place, sort_by_priority(pods))
     if not waiting:
         return ScaleUpPlan()
     reasons: dict[str, dict[str, int]] = {pod["metadata"]["uid"]: {} for pod in waiting}
@@ -96,6 +99,49 @@ def sort_by_priority(pods: Iterable[ReadOnlyObject]) -> list[ReadOnlyObject]:
         return -pod["spec"].get("priority", 0), created, metadata.get("namespace", ""), metadata["name"]
 
     return sorted(pods, key=order)
+
+
+def place_pods(
+    place: Callable[[ReadOnlyObject], str], pods: Iterable[ReadOnlyObject]
+) -> tuple[list[ReadOnlyObject], list[ReadOnlyObject]]:
+    """Place pods one after the other; return those that fit, and those that do not.
+
+    Of the pods of one controller that are alike, none is tried after the first that does not fit.
+    """
+    placed: list[ReadOnlyObject] = []
+    left: list[ReadOnlyObject] = []
+    refused: dict[str, ReadOnlyObject] = {}
+    for pod in pods:
+        controller = find_controller(pod)
+        uid = "" if controller is None else controller.get("uid", "")
+        if uid in refused and _are_alike(pod, refused[uid]):
+            left.append(pod)
+        elif place(pod):
+            placed.append(pod)
+        else:
+            left.append(pod)
+            # A pod that has to be near others may fit once these are placed; the others only leave less room.
+            if uid and not (pod["spec"].get("affinity") or {}).get("podAffinity"):
+                refused[uid] = pod
+    return placed, left
+
+
+def _are_alike(pod: ReadOnlyObject, other: ReadOnlyObject) -> bool:
+    """Return whether the placement of two pods depends on the same; their token volumes have names of their own."""
+    if pod["metadata"].get("labels") != other["metadata"].get("labels"):
+        return False
+    mine, others = pod["spec"], other["spec"]
+    if mine.keys() != others.keys() or any(mine[name] != others[name] for name in mine if name not in _PER_POD):
+        return False
+    return _list_parts(mine) == _list_parts(others)
+
+
+def _list_parts(spec: ReadOnlyObject) -> list[object]:
+    """Return what placement depends on in the parts of a pod that mention its token volume."""
+    containers = [*(spec.get("initContainers") or ()), *spec["containers"]]
+    volumes = [volume for volume in spec.get("volumes") or () if not volume["name"].startswith(_API_ACCESS_VOLUME)]
+    parts = [(one.get("image"), one.get("resources"), one.get("ports"), one.get("restartPolicy")) for one in containers]
+    return [*parts, *volumes]
 
 
 def choose_option(options: Sequence[ScaleUpOption]) -> ScaleUpOption | None:
@@ -186,7 +232,7 @@ class Trial:
             pod = make_daemon_pod(daemon_set, name)
             if self._placement.place(pod, [name]):
                 self._placed.append(pod)
-        fitting = [pod for pod in pods if self._placement.place(pod, [name])]
+        fitting, _ = place_pods(lambda pod: self._placement.place(pod, [name]), pods)
         self._placed += fitting
         return fitting
 

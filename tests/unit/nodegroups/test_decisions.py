@@ -8,7 +8,7 @@ import pytest
 from mockkube.nodegroups.drainability import find_blocker, sort_pods
 from mockkube.nodegroups.node_group import InstanceType, NodeGroup, NodeTemplate, price_of
 from mockkube.nodegroups.scale_down import calculate_utilization, find_candidates
-from mockkube.nodegroups.scale_up import ScaleUpOption, balance_zones, choose_option, describe_rejection
+from mockkube.nodegroups.scale_up import ScaleUpOption, balance_zones, choose_option, describe_rejection, place_pods
 
 SMALL = InstanceType("small", {"cpu": "2", "memory": "8Gi"}, 0.1)
 LARGE = InstanceType("large", {"cpu": "8", "memory": "32Gi"}, 0.3)
@@ -132,3 +132,41 @@ def test_ten_thousand_nodes_are_spread_evenly_over_a_hundred_zones() -> None:
     assert {one.instance_type.name for one in added} == {"small"}
     sizes = Counter(one.zone for one in added)
     assert (sizes.pop("z7"), set(sizes.values())) == (70, {100})
+
+
+@pytest.mark.parametrize(
+    ("other", "tried"),
+    [
+        pytest.param(pod("b"), ["a"], id="alike"),
+        pytest.param(pod("b", volumes=[{"name": "kube-api-access-x1"}]), ["a", "b"], id="with volumes"),
+        pytest.param(pod("b", cpu="100m"), ["a", "b"], id="smaller"),
+        pytest.param(pod("b", nodeSelector={"zone": "a"}), ["a", "b"], id="elsewhere"),
+        pytest.param(pod("b", metadata={"labels": {"app": "b"}}), ["a", "b"], id="with other labels"),
+    ],
+)
+def test_pods_like_one_that_does_not_fit_are_not_tried(other: dict[str, Any], tried: list[str]) -> None:
+    asked: list[str] = []
+
+    def place(one: Any) -> str:
+        asked.append(one["metadata"]["name"])
+        return ""
+
+    assert place_pods(place, [pod("a"), other]) == ([], [pod("a"), other])
+    assert asked == tried
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [{"owner": ""}, {"affinity": {"podAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": []}}}],
+    ids=["of no controller", "near others"],
+)
+def test_other_pods_are_tried_each(fields: dict[str, Any]) -> None:
+    rooms = iter(["", "n"])
+    placed, left = place_pods(lambda one: next(rooms), [pod("a", **fields), pod("b", **fields)])
+    assert [[one["metadata"]["name"] for one in pods] for pods in (placed, left)] == [["b"], ["a"]]
+
+
+def test_token_volumes_do_not_make_pods_different() -> None:
+    first, second = (pod(name, volumes=[{"name": f"kube-api-access-{name}"}]) for name in "ab")
+    rooms = iter([""])
+    assert place_pods(lambda one: next(rooms), [first, second]) == ([], [first, second])
