@@ -1,5 +1,6 @@
 """Build components, each with its own client, gates, random source, metrics registry and log."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from datetime import datetime
 from socket import gethostname
@@ -54,7 +55,9 @@ class ComponentFactory:
         self._make_tracer = make_tracer
         self._builders = {**BUILDERS, KUBELET: build_kubelets}
         self._clock = clock
-        self._random = random
+        self._seed = random.generator.getrandbits(64)
+        # How often each component and each elector was built.
+        self._built: Counter[str] = Counter()
         self._create_client = create_client
         # Flags by the name of the component without replica or node.
         self._flags = flags
@@ -87,8 +90,7 @@ class ComponentFactory:
 
             client = LeaseHolderClient(client, holds_lease)
         metrics = self._create_metrics(spec)
-        # A random source per component: draws in one do not shift those of another.
-        chance = Random.from_seed(self._random.generator.getrandbits(64), name)
+        chance = self._create_random(name)
         hot_loops = self.reset_hot_loops(name)
         log = self.get_log(name)
         tracer = None if self._make_tracer is None else self._make_tracer(name, str(settings.version))
@@ -104,7 +106,7 @@ class ComponentFactory:
         from mockkube.client.leader_election import create_component_elector
 
         name = spec.settings.component
-        chance = Random.from_seed(self._random.generator.getrandbits(64), f"{name}/leader-election")
+        chance = self._create_random(f"{name}/leader-election")
         # The name of the machine must not make a difference to a simulation.
         host = "mockkube" if isinstance(self._clock, VirtualClock) else gethostname()
         elector = create_component_elector(
@@ -113,6 +115,11 @@ class ComponentFactory:
         self._electors[name] = elector
         self.reset_component(spec)
         return elector
+
+    def _create_random(self, name: str) -> Random:
+        """Return a random source that depends on how often its owner was built, and on no other component."""
+        self._built[name] += 1
+        return Random.from_seed(self._seed, f"{name}/{self._built[name]}")
 
     def reset_component(self, spec: ComponentSpec) -> None:
         """Forget a component that waits for its Lease; its metrics are those of its elector alone."""

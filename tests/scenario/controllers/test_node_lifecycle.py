@@ -59,6 +59,25 @@ async def test_a_renewed_lease_is_a_sign_of_life(watched):
     assert await watched.taints("n1") == []
 
 
+async def test_each_node_is_lost_one_pass_after_its_own_grace_period(watched):
+    # By seconds until the last renewal: the first to fall silent is not the one that was heard of first.
+    last_renewals = {"n1": 120, "n2": 20, "n3": 65}
+    if not await watched.get("Namespace", "kube-node-lease", ""):
+        await watched.create("Namespace", "kube-node-lease", "")
+    for name in last_renewals:
+        await watched.create("Lease", name, "kube-node-lease", spec={"holderIdentity": name})
+    lost_at = {}
+    for seconds in range(0, 200, 5):
+        now = watched.clock.now().strftime("%Y-%m-%dT%H:%M:%S.000000Z")
+        for name, last in last_renewals.items():
+            if seconds <= last:
+                await watched.merge("Lease", name, {"spec": {"renewTime": now}}, "kube-node-lease")
+            if name not in lost_at and await watched.taints(name):
+                lost_at[name] = seconds
+        await watched.advance(5)
+    assert {name: at - last_renewals[name] for name, at in lost_at.items()} == dict.fromkeys(("n2", "n3", "n1"), 60)
+
+
 async def test_a_node_that_never_reported_gets_a_minute(watched):
     await watched.node("n4", ready="")
     await beat(watched, 55, "n1", "n2", "n3")

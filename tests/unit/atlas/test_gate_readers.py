@@ -6,12 +6,15 @@ import pytest
 
 from mockkube.atlas import gate_readers
 
+ROLES = "apiserver/authorization/data/roles.txt"
+
 
 @pytest.fixture
 def source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Yield the folder of a package with modules of its own; what was found before is forgotten."""
     monkeypatch.setattr(gate_readers, "_ROOT", tmp_path)
     monkeypatch.setattr(gate_readers, "find_readers", gate_readers.find_readers.__wrapped__)
+    write(tmp_path, ROLES, "")
     return tmp_path
 
 
@@ -40,6 +43,11 @@ def test_a_constant_that_is_imported_counts(source: Path) -> None:
         "kube-controller-manager": ("controllers/one.py",),
         "kubelet": ("kubelet/rules.py",),
     }
+
+
+def test_a_rule_of_a_default_role_that_depends_on_a_gate_counts(source: Path) -> None:
+    write(source, ROLES, "system:node\n  pods/status patch ?EnvFiles\n")
+    assert gate_readers.find_readers() == {"EnvFiles": {"kube-apiserver": (ROLES,)}}
 
 
 def test_a_module_of_nobody_must_be_assigned(source: Path) -> None:

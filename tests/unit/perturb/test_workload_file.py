@@ -82,9 +82,7 @@ def test_perturb_yaml_has_steps_processes_and_limits(tmp_path: Path) -> None:
         pytest.param("{steps: [{aply: x}]}", ["c"], "did you mean 'apply'?", id="no step"),
         pytest.param("{}", ["c"], "nothing to do: give manifests, or perturb.yaml with spec.steps", id="no steps"),
         pytest.param("{cluster: {nods: 1}}", ["c"], ":3: spec.cluster.nods: unknown field", id="in the cluster"),
-        pytest.param(
-            "{known: [{perturbations: [a], reason: ''}]}", ["c"], "spec.known[0]: give", id="no reason"
-        ),
+        pytest.param("{known: [{perturbations: [a], reason: ''}]}", ["c"], "spec.known[0]: give", id="no reason"),
         pytest.param("{never: [x]}", ["c"], "spec.never[0]: not a partial object", id="no object"),
         pytest.param("{processes: [{name: A b, command: [x]}]}", [], "spec.processes[0]: name: 'A b'", id="no name"),
         pytest.param(
