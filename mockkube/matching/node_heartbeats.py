@@ -15,7 +15,7 @@ def is_heartbeat(old: ReadOnlyObject, new: ReadOnlyObject) -> bool:  # hot: per 
             if not _are_equal_but(before, after, ("resourceVersion", "managedFields")):
                 return False
         elif name == "status":
-            if not _are_equal_but(before, after, ("conditions",)) or not _are_same_conditions(before, after):
+            if not _is_heartbeat_status(before, after):
                 return False
         elif before != after:
             return False
@@ -29,8 +29,10 @@ def _are_equal_but(before: Any, after: Any, names: tuple[str, ...]) -> bool:
     return all(before.get(name) == after.get(name) for name in before.keys() | after.keys() if name not in names)
 
 
-def _are_same_conditions(before: ReadOnlyObject, after: ReadOnlyObject) -> bool:
-    """Return whether the conditions of two statuses are equal, but for the times of their heartbeats."""
+def _is_heartbeat_status(before: Any, after: Any) -> bool:
+    """Return whether two statuses are equal, but for the times of heartbeats in their conditions."""
+    if not _are_equal_but(before, after, ("conditions",)):
+        return False
     old, new = before.get("conditions"), after.get("conditions")
     if not isinstance(old, list) or not isinstance(new, list) or len(old) != len(new):
         return False
