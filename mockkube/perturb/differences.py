@@ -5,6 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import StrEnum
 from typing import Any, Final
 
+import orjson
+
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.perturb.normalization import WHOLE, IgnoredPath, ObjectId, State
 
@@ -90,5 +92,5 @@ def _compare_values(expected: Any, found: Any, path: str) -> Iterator[tuple[str,
 def _show(value: Any) -> str:
     if value is _MISSING:
         return "absent"
-    text = repr(value)
+    text = orjson.dumps(value, default=str).decode()
     return text if len(text) <= _SHOWN_MAX else f"{text[: _SHOWN_MAX - 3]}..."

@@ -154,6 +154,11 @@ class RunRecord:
     log: str = ""
     seconds: float = 0.0
 
+    @property
+    def has_controller_writes(self) -> bool:
+        """True if the controller has written anything but Events and Leases."""
+        return any(one.is_write and one.process != USER and not one.is_noise for one in self.requests)
+
 
 class RunRecorder:
     """Observer of the requests and objects of one cluster."""

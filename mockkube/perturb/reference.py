@@ -9,6 +9,7 @@ from typing import Final
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.perturb.differences import StateDifference, compare_states, to_ignored_path
 from mockkube.perturb.normalization import (
+    WHOLE,
     IgnoredPath,
     NamePattern,
     State,
@@ -66,6 +67,11 @@ class Reference:
     def last(self) -> RunRecord:
         """Last of the runs, from which perturbations are chosen."""
         return self.records[-1]
+
+    @property
+    def differs_in_objects(self) -> bool:
+        """True if the runs differ in whole objects, not only in fields."""
+        return any(one.path == WHOLE for one in self.learnt)
 
     def with_record(self, record: RunRecord) -> "Reference":
         """Return the reference for fewer steps: an undisturbed run of them, with what is learnt from all."""

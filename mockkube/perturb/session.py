@@ -20,13 +20,17 @@ from mockkube.perturb.perturbation import SEPARATOR, Perturbation, combine
 from mockkube.perturb.perturbation_queue import PerturbationQueue
 from mockkube.perturb.planning.catalogue import plan_perturbations
 from mockkube.perturb.recorder import RunRecord
-from mockkube.perturb.reference import Reference
-from mockkube.perturb.workload import Workload
+from mockkube.perturb.reference import QUIET_SECONDS_MAX, Reference
+from mockkube.perturb.workload import QUIET_SECONDS, Workload
 from mockkube.perturb.workload_run import RunPlan, play_workload
 from mockkube.runtime.clock import Clock
 
 # Parts of a run besides playing the workload, and runs that take longer: what the estimate of all runs is raised by.
 _ESTIMATE_FACTOR: Final = 1.2
+# How often the undisturbed runs are played again, each time waiting this much longer for rest, if they seem to have
+# been judged before the controller was done: on a busy machine it may pause for longer than in the first run.
+_ATTEMPTS_MAX: Final = 2
+_QUIET_FACTOR: Final = 2.0
 _ADDRESS_IN_USE: Final = "address already in use"
 _PORT_REMEDY: Final = "a port is taken: let the controller listen at port 0, or play one run at a time with --jobs 1"
 
@@ -192,21 +196,35 @@ class _Session:
         records = [first]
         if first.endless_writes:
             return Reference.from_records(records, self._workload)
-        count = max(self._options.references, 1) - 1
+        count = max(self._options.references, 1)
         learnt = replace(Reference.from_records(records, self._workload), records=())
-        if count:
-            runs = "reference run 2" if count == 1 else f"reference runs 2 to {count + 1}"
+        if count > 1:
+            runs = "reference run 2" if count == 2 else f"reference runs 2 to {count}"
             self._on_progress(Progress(0, 0, 0, runs))
-        while len(records) <= count:
-            width = min(self._jobs, count + 1 - len(records))
+        records += await self._play_undisturbed(count - 1, learnt)
+        reference = Reference.from_records(records, self._workload)
+        for _ in range(_ATTEMPTS_MAX):
+            if self._workload.quiet_seconds is not None or not _was_judged_early(reference):
+                break
+            quiet = max(learnt.quiet_seconds, QUIET_SECONDS) * _QUIET_FACTOR
+            learnt = replace(learnt, quiet_seconds=min(quiet, QUIET_SECONDS_MAX))
+            text = f"reference runs 1 to {count} again, until nothing happens for {learnt.quiet_seconds:.1f} s"
+            self._on_progress(Progress(0, 0, 0, text))
+            reference = Reference.from_records(await self._play_undisturbed(count, learnt), self._workload)
+        return reference
+
+    async def _play_undisturbed(self, count: int, learnt: Reference) -> list[RunRecord]:
+        """Play the workload undisturbed so many times; one run that does not come to rest is the last."""
+        records: list[RunRecord] = []
+        while len(records) < count:
+            width = min(self._jobs, count - len(records))
             async with asyncio.TaskGroup() as group:
                 playing = [group.create_task(self._play(None, learnt)) for _ in range(width)]
             records += [task.result() for task in playing]
         for record in records:
             _check_record(record)
         # One that does not come to rest is the last one: then nothing else is tried.
-        records.sort(key=lambda one: bool(one.endless_writes))
-        return Reference.from_records(records, self._workload)
+        return sorted(records, key=lambda one: bool(one.endless_writes))
 
     def _check_references(self) -> None:
         """Note what is wrong without any perturbation."""
@@ -222,10 +240,13 @@ class _Session:
         return [one for one in found if one.signature not in usual]
 
     async def _learn_more(self, runs: int) -> None:
-        """Play the workload undisturbed again, and drop what differs then, too."""
-        learnt = replace(self._result.reference, records=())
+        """Play the workload undisturbed again, and drop what differs then, too.
+
+        The runs are compared with the reference, and so have patience to get there: one that is judged too early would
+        drop what a perturbation does.
+        """
         async with asyncio.TaskGroup() as group:
-            playing = [group.create_task(self._play(None, learnt)) for _ in range(runs)]
+            playing = [group.create_task(self._play(None, self._result.reference)) for _ in range(runs)]
         more = [one for one in (task.result() for task in playing) if not one.error and not one.endless_writes]
         # The last one stays the last: perturbations are chosen from it.
         *first, last = self._result.reference.records
@@ -363,6 +384,13 @@ class _Session:
         number = self._undisturbed_count if perturbation is None else 0
         plan = RunPlan(workload or self._workload, self._options.seed, number, perturbation, reference)
         return await self._play_workload(plan, self._clock)
+
+
+def _was_judged_early(reference: Reference) -> bool:
+    """Return whether undisturbed runs differ in whole objects, or the controller did not write in any of them."""
+    if reference.last.endless_writes:
+        return False
+    return reference.differs_in_objects or not any(one.has_controller_writes for one in reference.records)
 
 
 def _check_record(record: RunRecord) -> None:

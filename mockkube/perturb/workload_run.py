@@ -284,8 +284,9 @@ class _WorkloadRun:
             await self._clock.sleep(_POLL_SECONDS)
         self._end_step(step)
         self._note_idle_writes(step)
-        self._record.differences = differences
-        if differences or self._record.endless_writes:
+        # Another undisturbed run differs by itself: the session learns that, from all steps.
+        self._record.differences = differences if self._plan.perturbation is not None else ()
+        if self._record.differences or self._record.endless_writes:
             raise _RunOver
 
     def _end_step(self, step: StepRecord) -> None:

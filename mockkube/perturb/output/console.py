@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Final
 
 from mockkube.perturb.findings import Finding
-from mockkube.perturb.output.hints import ENDLESS_REMEDY, describe_cause, explain_names, warn_about_rest
+from mockkube.perturb.output.headline import describe_headline
+from mockkube.perturb.output.hints import describe_cause, explain_names, list_warnings
 from mockkube.perturb.output.reproduction import format_command, summarize
-from mockkube.perturb.recorder import USER
 from mockkube.perturb.session import SessionResult
 from mockkube.perturb.timeline import TimelineEntry, build_timeline, cut_timeline
 
@@ -15,7 +15,9 @@ _LEARNT_MAX: Final = 12
 
 
 def render_result(result: SessionResult, *, verbose: bool = False) -> Iterator[str]:
-    """Yield the lines of the result."""
+    """Yield the lines of the result: the answer first, the counts last."""
+    yield describe_headline(result)
+    yield ""
     for number, finding in enumerate(result.findings, 1):
         yield from _render_finding(number, finding, result, verbose=verbose)
         yield ""
@@ -25,14 +27,9 @@ def render_result(result: SessionResult, *, verbose: bool = False) -> Iterator[s
         yield from (f"  {one}" for one in learnt[:_LEARNT_MAX])
         if (more := len(learnt) - _LEARNT_MAX) > 0:
             yield f"  and {more} more, which the report lists"
-    if warning := warn_about_rest(result):
-        yield warning
+    yield from list_warnings(result)
     if names := explain_names(result):
         yield names
-    if not any(one.is_write and one.process != USER for one in result.reference.last.requests):
-        yield "The controller wrote nothing in the undisturbed runs: give it something to do in the workload."
-    if result.undisturbed and result.reference.last.endless_writes:
-        yield ENDLESS_REMEDY
     if result.dropped:
         yield f"Dropped, because undisturbed runs showed it too: {', '.join(one.id for one in result.dropped)}"
     yield from (f"Known: {', '.join(names)}: {reason}" for reason, names in result.known.items())

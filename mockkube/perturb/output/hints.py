@@ -1,10 +1,9 @@
 """Explanations for readers of findings: the usual cause, and how objects with generated names are written."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from mockkube.perturb.findings import Finding
-from mockkube.perturb.normalization import WHOLE
 from mockkube.perturb.planning import crashes, errors, watches, webhooks
 from mockkube.perturb.session import SessionResult
 
@@ -31,13 +30,17 @@ _HIDDEN_STATE: Final = (
     "or it never saw the state between the steps, and need not act on it: then name the finding under `known`"
 )
 
-ENDLESS_REMEDY: Final = (
+_ENDLESS_REMEDY: Final = (
     "Nothing else is tried, because there is no rest to compare. If the writes are meant, like a heartbeat, ignore the "
     "object as a whole in perturb.yaml: 'configmaps/heartbeat: *'."
 )
 _REST_REMEDY: Final = (
     "Undisturbed runs differ in whole objects, as if they had been judged before the controller was done: give a "
     "longer `quiet` in perturb.yaml, or a machine that is less busy. What is not compared hides findings."
+)
+_IDLE_REMEDY: Final = (
+    "The controller wrote nothing in the undisturbed runs: give it something to do in the workload; if it is slow to "
+    "begin, give a longer `quiet` in perturb.yaml."
 )
 
 
@@ -60,5 +63,16 @@ def explain_names(result: SessionResult) -> str:
 
 def warn_about_rest(result: SessionResult) -> str:
     """Return that undisturbed runs differ too much; empty if they do not."""
-    differs = any(one.path == WHOLE for one in result.reference.learnt)
-    return _REST_REMEDY if differs else ""
+    return _REST_REMEDY if result.reference.differs_in_objects else ""
+
+
+def warn_about_idleness(result: SessionResult) -> str:
+    """Return that the controller has written nothing undisturbed; empty if it has."""
+    return "" if any(one.has_controller_writes for one in result.reference.records) else _IDLE_REMEDY
+
+
+def list_warnings(result: SessionResult) -> Iterator[str]:
+    """Yield why little can be concluded from the result, and what to do about it."""
+    yield from filter(None, (warn_about_rest(result), warn_about_idleness(result)))
+    if result.undisturbed and result.reference.last.endless_writes:
+        yield _ENDLESS_REMEDY

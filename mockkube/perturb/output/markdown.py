@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from mockkube.perturb.findings import Finding
 from mockkube.perturb.output.console import render_entry
 from mockkube.perturb.output.headline import describe_headline, describe_scope
-from mockkube.perturb.output.hints import ENDLESS_REMEDY, describe_cause, explain_names, warn_about_rest
+from mockkube.perturb.output.hints import describe_cause, explain_names, list_warnings
 from mockkube.perturb.output.reproduction import format_command, summarize
 from mockkube.perturb.session import SessionResult
 from mockkube.perturb.timeline import build_timeline, cut_timeline
@@ -19,22 +19,21 @@ def render_markdown(result: SessionResult) -> str:
 def _render(result: SessionResult) -> Iterator[str]:
     yield f"# mockkube perturb: {summarize(result)}"
     yield ""
-    yield f"{describe_headline(result)} ({describe_scope(result)})"
+    yield describe_headline(result)
+    yield ""
+    yield f"Played: {describe_scope(result)}."
     if names := explain_names(result):
         yield ""
         yield names
-    if result.undisturbed and result.reference.last.endless_writes:
+    for warning in list_warnings(result):
         yield ""
-        yield ENDLESS_REMEDY
+        yield warning
     for number, finding in enumerate(result.findings, 1):
         yield ""
         yield from _render_finding(number, finding, result)
     if learnt := [*result.reference.patterns, *result.reference.learnt]:
         yield ""
         yield f"Not compared, because undisturbed runs differ there: {', '.join(f'`{one}`' for one in learnt)}."
-    if warning := warn_about_rest(result):
-        yield ""
-        yield warning
     for reason, known in result.known.items():
         yield ""
         yield f"Known: {', '.join(f'`{one}`' for one in known)}: {reason}"

@@ -5,7 +5,7 @@ from typing import Final
 
 from mockkube.perturb.findings import Finding
 from mockkube.perturb.output.headline import describe_headline, describe_scope
-from mockkube.perturb.output.hints import ENDLESS_REMEDY, describe_cause, explain_names, warn_about_rest
+from mockkube.perturb.output.hints import describe_cause, explain_names, list_warnings
 from mockkube.perturb.output.reproduction import format_command, summarize
 from mockkube.perturb.output.tiles import TILE_KEYS, list_tiles
 from mockkube.perturb.recorder import StepRecord
@@ -45,11 +45,13 @@ class _FindingView:
 def render_report(result: SessionResult) -> str:
     """Return the page."""
     views = [_FindingView(number, finding, result) for number, finding in enumerate(result.findings, 1)]
+    found = [f"[{one.finding.text}](#{one.anchor}): {one.finding.problems[0].text}" for one in views]
+    warnings = list(list_warnings(result))
     return render_page(
         "perturb.html.j2",
         title=f"mockkube perturb: {summarize(result)}",
         headline=describe_headline(result),
-        lines=[f"[{one.finding.text}](#{one.anchor}): {one.finding.problems[0].text}" for one in views[:_LINES_MAX]],
+        lines=[*found[:_LINES_MAX], *warnings],
         scope=describe_scope(result),
         tile_rows=list_tiles(result, {one.finding.signature: f"#{one.anchor}" for one in views}),
         tile_keys=TILE_KEYS,
@@ -61,8 +63,7 @@ def render_report(result: SessionResult) -> str:
         references=result.reference.records,
         known=result.known,
         names=explain_names(result),
-        warning=warn_about_rest(result),
-        remedy=ENDLESS_REMEDY if result.undisturbed and result.reference.last.endless_writes else "",
+        tone="bad" if result.findings else "wait" if warnings else "good",
         learnt=[*result.reference.patterns, *result.reference.learnt],
         undisturbed=build_timeline(result.reference.last),
         tones=_TONES,

@@ -3,6 +3,7 @@
 import shlex
 
 from mockkube.perturb.output.headline import describe_headline, describe_scope
+from mockkube.perturb.output.hints import list_warnings
 from mockkube.perturb.output.tiles import TILE_KEYS, list_tiles
 from mockkube.perturb.session import SessionResult
 from mockkube.report.pictures.card import Card, render_card
@@ -19,7 +20,7 @@ def render_picture(result: SessionResult) -> str:
             "mockkube perturb",
             describe_scope(result),
             describe_headline(result),
-            "bad" if result.findings else "good",
+            "bad" if result.findings else "wait" if any(list_warnings(result)) else "good",
             shlex.join(command),
             lines=[f"{one.text}: {one.problems[0].text}" for one in result.findings],
             tiles=list_tiles(result, {}),

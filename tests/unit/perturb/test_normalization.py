@@ -91,8 +91,8 @@ def test_differences_name_object_and_field() -> None:
     expected = state(config_map("a", uid(1), data={"x": "1", "y": "1"}), config_map("b", uid(2)))
     found = state(config_map("a", uid(1), data={"x": "2"}), config_map("c", uid(3)))
     assert differences(expected, found) == [
-        "configmaps ns/a: data.x is '2', not '1'",
-        "configmaps ns/a: data.y is absent, not '1'",
+        'configmaps ns/a: data.x is "2", not "1"',
+        'configmaps ns/a: data.y is absent, not "1"',
         "configmaps ns/b is missing",
         "configmaps ns/c is left over",
     ]

@@ -124,3 +124,44 @@ async def test_a_combination_can_be_repeated() -> None:
     player = Player(together=CRASHES)
     result = await run(player, only=("+".join(CRASHES),))
     assert list_results(result) == {"+".join(CRASHES): True}
+
+
+class EarlyPlayer(Player):
+    """Plays undisturbed runs that are judged before the controller is done, unless they wait long for rest."""
+
+    def __init__(self, needed: float) -> None:
+        super().__init__()
+        self.quiet: list[float | None] = []
+        self._needed = needed
+
+    async def play(self, plan: RunPlan, clock: Any) -> RunRecord:
+        """Play a run; without enough time for rest, the controller writes nothing."""
+        one = await super().play(plan, clock)
+        if plan.perturbation is None:
+            quiet = None if plan.reference is None else plan.reference.quiet_seconds
+            self.quiet.append(quiet)
+            if (quiet or 0.0) < self._needed:
+                one.requests = []
+        return one
+
+
+async def test_undisturbed_runs_are_played_again_when_the_controller_wrote_in_none_of_them() -> None:
+    player = EarlyPlayer(needed=5.0)
+    result = await run(player, seconds_max=600.0)
+    # The first run, once with twice the pause of a first run, once with four times that.
+    assert player.quiet == [None, 4.0, 8.0]
+    assert list_results(result) == dict.fromkeys(CRASHES, False)
+    assert next(render_result(result)) == "The controller recovers from all 2 perturbations."
+
+
+async def test_a_controller_that_writes_nothing_is_not_said_to_recover() -> None:
+    result = await run(EarlyPlayer(needed=60.0))
+    lines = list(render_result(result))
+    assert lines[0] == "No perturbation took place."
+    assert any("longer `quiet`" in line for line in lines)
+    assert '<header class="head wait">' in render_report(result)
+
+
+async def test_the_answer_says_how_many_perturbations_were_not_tried() -> None:
+    result = await run(Player(), seconds_max=9.0)
+    assert next(render_result(result)) == "No perturbation took place. Not tried for lack of time: 2."
