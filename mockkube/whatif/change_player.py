@@ -43,6 +43,8 @@ class ChangePlayer:
 
     def __init__(self, cluster: SimulatedCluster, losses: NodeLosses) -> None:
         self._cluster, self._client, self._losses = cluster, cluster.client(), losses
+        # Uids of the pods that were deleted to be placed anew.
+        self.rescheduled: set[str] = set()
 
     async def apply(self, change: Change) -> str:
         """Apply a change; return what it does in words, or raise WhatIfError if that is not possible."""
@@ -194,7 +196,11 @@ class ChangePlayer:
         names = [f"{LOAD_PREFIX}{resource}" for resource in RESOURCES]
         loads = {name: scale_curve(annotations[name], change.factor) for name in names if name in annotations}
         if not loads:
-            raise WhatIfError(f"load {change.key}: {change.kind} has no annotation {names[0]}: give it a load first")
+            workload = f"{change.kind.lower()}/{change.key.name}"
+            raise WhatIfError(
+                f"load {change.key}: {change.kind} has no annotation {names[0]}: give it a load first, like "
+                f"'kubectl annotate -n {change.key.namespace} {workload} {names[0]}=900m'"
+            )
         await self._client.patch(
             change.kind, change.key, {"metadata": {"annotations": loads}}, patch_type=PatchType.MERGE
         )
@@ -203,8 +209,9 @@ class ChangePlayer:
     async def _reschedule(self) -> str:
         pods = [pod for pod in (await self._client.list("Pod")).items if _can_be_recreated(pod)]
         for pod in pods:
+            self.rescheduled.add(pod["metadata"]["uid"])
             await self._client.delete("Pod", key_of(pod))
-        return f"{len(pods)} pods are deleted, and placed anew"
+        return f"{len(pods)} pod{'s are' if len(pods) != 1 else ' is'} deleted, and placed anew"
 
     # Manifests
 

@@ -1,7 +1,7 @@
 """Observer of a variant: samples of nodes, pods and workloads, and pods that end, with the cause."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -29,8 +29,9 @@ _CAUSES: Final = {
     "TerminationByKubelet": "ended by the kubelet",
 }
 DELETED: Final = "deleted by its controller"
-# Causes that are no disruption: the workload wants fewer pods, or other ones.
-PLANNED: Final = (DELETED,)
+RESCHEDULED: Final = "deleted to be placed anew"
+# Causes that are no disruption: the workload wants fewer pods, or other ones, or the change itself deletes them.
+PLANNED: Final = (DELETED, RESCHEDULED)
 _KINDS: Final = ("Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "ReplicationController")
 _RULES: Final = PodResourcesOptions()
 
@@ -62,6 +63,7 @@ class Observer:
         self._last_at = self._started_at
         self._is_counting = False
         self._ended: set[str] = set()
+        self._rescheduled: frozenset[str] = frozenset()
         self._disruptions: dict[str, Counter[str]] = {}
         self._shortages: dict[str, _Shortage] = {}
         self._shortages_before: dict[str, int] = {}
@@ -85,6 +87,10 @@ class Observer:
         self._shortages_before = self._find_shortages()
         self._is_counting = True
         self._sample(self._shortages_before)
+
+    def note_rescheduled(self, uids: Iterable[str]) -> None:
+        """Note the pods that the change itself deletes."""
+        self._rescheduled = frozenset(uids)
 
     async def sample(self) -> None:
         """Take a sample."""
@@ -171,7 +177,7 @@ class Observer:
         if not ran or not ends or (pod.get("status") or {}).get("phase") == "Succeeded":
             return
         self._ended.add(uid)
-        cause = find_cause(pod)
+        cause = RESCHEDULED if uid in self._rescheduled else find_cause(pod)
         self._disruptions.setdefault(self.find_workload(pod), Counter())[cause] += 1
 
     # Results
@@ -297,5 +303,5 @@ def join_counts(counts: Mapping[str, int]) -> str:
 
 
 def count_disrupted(counts: Mapping[str, int]) -> int:
-    """Return the number of pods that something disrupted, without those that their controller removed."""
+    """Return the number of pods that something disrupted, without those that were removed on purpose."""
     return sum(count for cause, count in counts.items() if cause not in PLANNED)

@@ -47,6 +47,11 @@ class WorkloadResult:
     # Number of its pods that ended, by cause.
     disruptions: dict[str, int]
 
+    @property
+    def is_pod(self) -> bool:
+        """True for a pod without a controller."""
+        return self.name.startswith("Pod ")
+
 
 @dataclass(frozen=True, slots=True)
 class PendingPods:
@@ -87,8 +92,13 @@ class VariantResult:
 
     @property
     def is_good(self) -> bool:
-        """Return whether every workload recovers, and no more pods wait than before."""
-        return self.recovered_after is not None and self.last.pending <= self.first.pending
+        """Return whether every workload recovers, no more pods wait than before, and no pod is lost for good."""
+        return self.recovered_after is not None and self.last.pending <= self.first.pending and not self.lost_pods
+
+    @property
+    def lost_pods(self) -> int:
+        """Number of pods without a controller that ended: nothing creates them again."""
+        return sum(sum(one.disruptions.values()) for one in self.workloads if one.is_pod)
 
     @property
     def unavailable_max(self) -> int:
@@ -133,6 +143,7 @@ def _variant_to_json(variant: VariantResult) -> dict[str, Any]:
         "good": variant.is_good,
         "recoveredAfterSeconds": variant.recovered_after,
         "disruptions": variant.disruptions,
+        "lostPods": variant.lost_pods,
         "unavailableMax": variant.unavailable_max,
         "cost": round(variant.cost, 4),
         "costPerHour": round(variant.last.cost_per_hour, 4),

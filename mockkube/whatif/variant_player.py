@@ -93,6 +93,7 @@ async def _watch(
     losses = NodeLosses(cluster)
     player = ChangePlayer(cluster, losses)
     notes = [await player.apply(change) for change in variant.changes]
+    observer.note_rescheduled(player.rescheduled)
     if variant.scheduler_config_name:
         notes.append(f"the scheduler is configured by {variant.scheduler_config_name}")
     left = options.seconds

@@ -10,6 +10,11 @@ _REASON_MAX: Final = 160
 _ROWS_MAX: Final = 20
 SUMMARY_HEAD: Final = ("variant", "nodes", "running", "pending", "disrupted", "short", "recovered", "cost/hour")
 PLACEMENT_HEAD: Final = ("zone", "group", "nodes", "pods", "cpu", "memory")
+LEGEND: Final = (
+    "disrupted: running pods that were evicted, preempted or lost after the change",
+    "short: most ready replicas that workloads lacked at a time, beyond those before the change; looked at every 10 s",
+    "recovered: time after the change from which on workloads lack no more replicas than before it",
+)
 WORKLOAD_HEAD: Final = ("workload", "replicas", "most missing", "for", "missing now", "pods that ended")
 
 
@@ -67,18 +72,48 @@ def list_workload_cells(variant: VariantResult) -> list[list[str]]:
     return [
         [
             one.name,
-            str(one.replicas),
-            str(one.unavailable_max),
-            format_seconds(one.unavailable_seconds) if one.unavailable_max else "",
-            str(one.unavailable_at_end),
-            join_counts(one.disruptions),
+            *(
+                # A pod without a controller has no replicas to lack.
+                ("-", "-", "-", "-")
+                if one.is_pod
+                else (
+                    str(one.replicas),
+                    str(one.unavailable_max),
+                    format_seconds(one.unavailable_seconds) if one.unavailable_max else "-",
+                    str(one.unavailable_at_end),
+                )
+            ),
+            join_counts(one.disruptions) or "-",
         ]
         for one in variant.workloads
     ]
 
 
+def describe_answer(result: WhatIfResult) -> str:
+    """Return how many of the changes do lasting harm, and which, in one sentence."""
+    changes = result.variants[1:]
+    bad = [one for one in changes if not one.is_good]
+    if not bad:
+        subject = "The change does no" if len(changes) == 1 else f"None of the {len(changes)} changes does"
+        return f"{subject} lasting harm: at the end no more pods are pending, and no workload lacks more replicas."
+    harms = (
+        ("pods stay pending", any(one.last.pending > one.first.pending for one in bad)),
+        ("workloads stay short of replicas", any(one.recovered_after is None for one in bad)),
+        ("pods without a controller are lost", any(one.lost_pods for one in bad)),
+    )
+    subject = "The change" if len(changes) == 1 else f"{len(bad)} of {len(changes)} changes"
+    found = ", ".join(text for text, happens in harms if happens)
+    return f"{subject} {'does' if len(bad) == 1 else 'do'} lasting harm: {found}."
+
+
 def describe_verdict(variant: VariantResult) -> str:
     """Return the verdict about a variant in a sentence."""
+    lost = variant.lost_pods
+    text = f"; {lost} pod{'s' * (lost > 1)} without a controller {'are' if lost > 1 else 'is'} lost" if lost else ""
+    return f"{_describe_replicas(variant)}{text}"
+
+
+def _describe_replicas(variant: VariantResult) -> str:
     waiting = variant.last.pending - variant.first.pending
     if waiting > 0:
         return f"{waiting} more pod{'s wait' if waiting > 1 else ' waits'} for a node at the end"
@@ -86,9 +121,14 @@ def describe_verdict(variant: VariantResult) -> str:
         return "workloads lack replicas at the end"
     short = max(variant.unavailable_max - variant.first.unavailable, 0)
     if not short:
-        return "no workload lacks a replica at any time"
+        # Replicas that are back before the next sample do not show.
+        return "no workload lacks a replica"
     missing = f"workloads lack up to {short} replica{'s' * (short > 1)}"
     return f"{missing}, and recover after {format_seconds(variant.recovered_after)}"
+
+
+def _capitalize(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
 
 
 def shorten(reason: str) -> str:
@@ -100,7 +140,8 @@ def render_table(result: WhatIfResult) -> str:
     """Return the tables for the terminal."""
     baseline = result.baseline
     rows = [summarize(one, baseline) for one in result.variants]
-    return "\n".join([*_align([SUMMARY_HEAD, *rows]), *_list_details(result), ""]).rstrip("\n")
+    lines = [describe_answer(result), "", *_align([SUMMARY_HEAD, *rows]), *_list_details(result), "", *LEGEND]
+    return "\n".join(lines)
 
 
 def _list_details(result: WhatIfResult) -> Iterator[str]:
@@ -132,10 +173,11 @@ def _align(rows: Sequence[Sequence[str]]) -> list[str]:
 def render_markdown(result: WhatIfResult) -> str:
     """Return a Markdown document."""
     baseline = result.baseline
-    lines = [f"# What if: {result.base}", ""]
+    lines = [f"# What if: {result.base}", "", describe_answer(result), ""]
     lines += _make_markdown_table(SUMMARY_HEAD, [summarize(one, baseline) for one in result.variants])
+    lines += ["", *(f"* {text}" for text in LEGEND)]
     for variant in result.variants:
-        lines += ["", f"## {variant.name}", "", f"{describe_verdict(variant).capitalize()}.", ""]
+        lines += ["", f"## {variant.name}", "", f"{_capitalize(describe_verdict(variant))}.", ""]
         lines += [f"* {text}" for text in (*variant.changes, *map(shorten, variant.notes))]
         if variant.pending:
             rows = [[one.workload, str(one.count), shorten(one.reason)] for one in variant.pending]

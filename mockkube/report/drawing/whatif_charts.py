@@ -46,8 +46,8 @@ class TimeChart:
         self.ticks = list(self._list_ticks())
         last = samples[-1]
         self.label = (
-            f"{variant.name}: up to {variant.unavailable_max} replicas are missing, {last.pending} pods wait and "
-            f"{last.ready_nodes} nodes are ready at the end"
+            f"{variant.name}: missing replicas at most {variant.unavailable_max}; at the end "
+            f"{count_noun(last.pending, 'pod')} without a node, {count_noun(last.ready_nodes, 'ready node')}"
         )
 
     def _x(self, at: float) -> float:

@@ -4,11 +4,13 @@ from collections.abc import Iterator
 
 from mockkube.report.drawing.whatif_charts import PlacementChart, draw_charts
 from mockkube.report.environment import render_page
-from mockkube.report.sentences.whatif_answer import describe_headline, describe_variant
+from mockkube.report.sentences.whatif_answer import describe_variant
 from mockkube.whatif.results import WhatIfResult
 from mockkube.whatif.whatif_text import (
+    LEGEND,
     SUMMARY_HEAD,
     WORKLOAD_HEAD,
+    describe_answer,
     describe_verdict,
     format_seconds,
     list_workload_cells,
@@ -24,7 +26,7 @@ def render(result: WhatIfResult) -> str:
         "whatif.html.j2",
         title=f"What if: {result.base}",
         scope=f"{result.base} · Kubernetes {result.version} · {format_seconds(result.seconds)} of virtual time",
-        headline=describe_headline(result),
+        headline=describe_answer(result),
         tone="good" if result.is_good else "bad",
         lines=[describe_variant(one, baseline) for one in variants],
         head=[one.capitalize() for one in SUMMARY_HEAD],
@@ -37,6 +39,7 @@ def render(result: WhatIfResult) -> str:
         ],
         workload_head=[one.capitalize() for one in WORKLOAD_HEAD],
         shorten=shorten,
+        legend=LEGEND,
     )
 
 

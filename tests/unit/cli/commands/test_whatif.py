@@ -60,10 +60,10 @@ def test_variants_are_compared_with_the_baseline(mockkube: Mockkube, manifests: 
     assert "Insufficient cpu" in more["pending"][0]["reason"]
     assert (baseline["costPerHour"], more["costPerHour"]) == (1.0, 1.5)
     text = page.read_text()
-    assert "The cluster does not bear 1 of 2 changes." in text
+    assert "1 of 2 changes does lasting harm: pods stay pending, workloads stay short of replicas." in text
     assert "zone b gone" in text
     drawn = picture.read_text()
-    assert "The cluster does not bear 1 of 2 changes." in drawn
+    assert "1 of 2 changes does lasting harm: pods stay pending, workloads stay short of replicas." in drawn
     assert drawn.index("deployment web x2:") < drawn.index("zone b gone:")
     assert f"mockkube whatif {manifests[:20]}" in drawn
     again = mockkube("whatif", manifests, *changes, *QUICK, "-o", "json")
@@ -79,7 +79,11 @@ def test_a_scheduler_configuration_moves_pods(mockkube: Mockkube, manifests: str
     )
     answer = mockkube("whatif", manifests, "--scheduler-config", str(config), *QUICK)
     assert answer.code == 0
+    assert answer.out.startswith(
+        "The change does no lasting harm: at the end no more pods are pending, and no workload lacks more replicas.\n"
+    )
     assert "4 pods are deleted, and placed anew" in answer.out
+    assert "4 deleted to be placed anew" in answer.out
     assert "scheduler packing.yaml" in answer.out
 
 
@@ -97,6 +101,18 @@ def test_consolidation_shows_what_it_saves_and_disrupts(mockkube: Mockkube, mani
     assert consolidated["notes"] == ["consolidation removed 2 nodes of group workers"]
 
 
+def test_a_pod_without_a_controller_is_lost_with_its_node(mockkube: Mockkube, tmp_path: Path) -> None:
+    path = tmp_path / "bare.yaml"
+    path.write_text(
+        "apiVersion: v1\nkind: Node\nmetadata: {name: one, labels: {topology.kubernetes.io/zone: a}}\n---\n"
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: bare}\nspec: {containers: [{name: c, image: x}]}\n"
+    )
+    answer = mockkube("whatif", str(path), "--change", "zone a gone", "--settle", "1m", "--for", "5m", "--quiet")
+    assert answer.code == 1
+    assert answer.out.startswith("The change does lasting harm: pods without a controller are lost.\n")
+    assert "zone a gone: no workload lacks a replica; 1 pod without a controller is lost" in answer.out
+
+
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
@@ -107,7 +123,10 @@ def test_consolidation_shows_what_it_saves_and_disrupts(mockkube: Mockkube, mani
         (("--change", "zone q gone", *AT_ONCE), "zone q: no node is there; the cluster has a, b"),
         (("--change", "deployment shop/web x2", *AT_ONCE), "Deployment shop/web: there is none; there are default/web"),
         (("--change", "apply no.yaml", *AT_ONCE), "apply no.yaml: No such file or directory"),
-        (("--change", "load web x2", *AT_ONCE), "has no annotation mockkube.dev/load-cpu"),
+        (
+            ("--change", "load web x2", *AT_ONCE),
+            "kubectl annotate -n default deployment/web mockkube.dev/load-cpu=900m",
+        ),
         (("--change", "nodegroup gpu maxSize=2", *AT_ONCE), "nodegroup gpu: there is none; there are workers"),
         (
             ("--change", "nodegroup * consolidationPolicy=Always", *AT_ONCE),
