@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import field
 from datetime import datetime
+from difflib import get_close_matches
 from typing import Final
 
 import orjson
@@ -20,7 +21,7 @@ from mockkube.cluster.snapshots.snapshot_contents import SnapshotContents
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.components import API_SERVER, CONTROLLER_MANAGER, KUBELET, SCHEDULER
 from mockkube.features.errors import FlagError
-from mockkube.features.gates import enabled_gates
+from mockkube.features.gates import enabled_gates, gate_registry
 from mockkube.features.versions import DEFAULT, NEWEST, OLDEST, Version
 from mockkube.importing.component_gates import find_gates
 from mockkube.importing.errors import UnreadableDumpError
@@ -51,6 +52,7 @@ _ADAPTED: Final = frozenset(
         "ValidatingWebhookConfiguration",
     )
 )
+_COMPONENTS: Final = (API_SERVER, CONTROLLER_MANAGER, SCHEDULER, KUBELET)
 _NAMESPACE_LABEL: Final = "kubernetes.io/metadata.name"
 # Nodes whose kubelet is another than that of most get a component each, up to this number.
 OWN_KUBELETS_MAX: Final = 500
@@ -119,7 +121,9 @@ def import_objects(objects: Iterable[ReadOnlyObject], options: ImportOptions | N
         else:
             found.append(dict(obj))
     if not found:
-        raise UnreadableDumpError("no objects: give a dump, like the output of 'kubectl get all -A -o yaml'")
+        raise UnreadableDumpError(
+            "no objects: give a dump, like the output of 'kubectl get all,nodes,configmaps,pdb,crd -A -o yaml'"
+        )
     imported = _Importer(found, options).run()
     imported.report.left_out.update(left_out)
     return imported
@@ -131,6 +135,17 @@ def _check_version(version: Version) -> Version:
             f"the cluster has version {version}: give a supported one, --version {OLDEST} to {NEWEST}"
         )
     return version
+
+
+def _check_gates(version: Version, gates: Mapping[str, bool]) -> None:
+    """Raise UnreadableDumpError for a gate of the options that no component of the version has."""
+    registries = (gate_registry(version, default_trains(), one) for one in _COMPONENTS)
+    known = {"AllAlpha", "AllBeta", *(gate for one in registries for gate in one.histories)}
+    for gate in gates:
+        if gate not in known:
+            close = get_close_matches(gate, sorted(known), n=1)
+            remedy = f"did you mean {close[0]}?" if close else "give the gates that the cluster has"
+            raise UnreadableDumpError(f"--feature-gates: no component of {version} has a gate {gate}: {remedy}")
 
 
 class _Importer:
@@ -146,6 +161,7 @@ class _Importer:
         version = _check_version(options.version or find_version(self._servers, self._nodes) or DEFAULT)
         self._report = ImportReport(version)
         self._gates = find_gates(objects)
+        _check_gates(version, options.feature_gates)
         trains = default_trains()
         gates = enabled_gates(version, self._gates_of(API_SERVER, version), trains, component=API_SERVER)
         self._encoder = ObjectEncoder(Capabilities(version, gates, trains))
@@ -216,6 +232,8 @@ class _Importer:
     def _adapt(self, obj: Object) -> Object | None:
         """Return an object as it is stored; None if it is left out."""
         metadata = dict(obj["metadata"])
+        if not metadata.get("namespace") and self._encoder.is_namespaced(obj):
+            metadata["namespace"] = "default"  # as `kubectl apply` does with manifests
         metadata.pop("resourceVersion", None)
         metadata.pop("selfLink", None)
         if not self._options.keeps_managed_fields:

@@ -21,6 +21,8 @@ from mockkube.importing.etcd_dump import is_etcd_dump, read_etcd_dump, read_etcd
 from mockkube.importing.kubectl_yaml import parse_kubectl_yaml
 
 STDIN: Final = "-"
+_REASON_MAX: Final = 200
+_REMEDY: Final = "give what 'kubectl get -A -o yaml' writes, complete"
 SUFFIXES: Final = (".json", ".yaml", ".yml", ".db")
 # Logs of containers in the output of `kubectl cluster-info dump`.
 _LOGS: Final = re.compile(rb"^==== START logs .*?^==== END logs [^\n]*\n", re.M | re.S)
@@ -68,9 +70,26 @@ def parse_dump(content: bytes, file: str) -> Iterator[Object]:
     try:
         for document in _parse_documents(content):
             yield from _expand(document, file)
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        reason = " ".join(str(error).split())[:200] or type(error).__name__
-        raise UnreadableDumpError(f"{file}: neither JSON nor YAML of objects: {reason}") from None
+    except yaml.YAMLError as error:
+        reason = _describe_yaml_error(content) or " ".join(str(error).split())[:_REASON_MAX]
+        raise UnreadableDumpError(f"{file}: {reason}: {_REMEDY}") from None
+    except (RecursionError, ValueError) as error:
+        reason = " ".join(str(error).split())[:_REASON_MAX] or type(error).__name__
+        raise UnreadableDumpError(f"{file}: neither JSON nor YAML of objects: {reason}: {_REMEDY}") from None
+
+
+def _describe_yaml_error(content: bytes) -> str:
+    """Return the line of the first mistake, counted in the whole file; dumps are parsed in parts."""
+    try:
+        for _ in yaml.parse(content, Loader=SAFE_LOADER):
+            pass
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        line = f"line {mark.line + 1}: " if mark is not None else ""
+        return f"{line}neither JSON nor YAML of objects: {error.problem or error.context}"
+    except yaml.YAMLError:
+        pass
+    return ""
 
 
 def _parse_documents(content: bytes) -> Iterator[Any]:
@@ -157,7 +176,7 @@ def _expand(document: Any, file: str) -> Iterator[Object]:
             yield from _expand(one, file)
         return
     if not isinstance(document, Mapping) or not isinstance(document.get("kind"), str):
-        raise UnreadableDumpError(f"{file}: not a dump: each document needs apiVersion and kind")
+        raise UnreadableDumpError(f"{file}: not a dump: each document needs apiVersion and kind: {_REMEDY}")
     if "items" in document and document["kind"].endswith("List"):
         # Items of a typed list, as cluster-info dump writes them, name neither.
         kind = document["kind"].removesuffix("List")

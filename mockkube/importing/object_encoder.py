@@ -69,6 +69,13 @@ class ObjectEncoder:
         kind = (obj["apiVersion"], obj["kind"])
         return kind in self._resources or kind in self._custom
 
+    def is_namespaced(self, obj: ReadOnlyObject) -> bool:
+        """Return whether objects of a supported kind are in a namespace."""
+        kind = (obj["apiVersion"], obj["kind"])
+        if (resource := self._resources.get(kind)) is not None:
+            return bool(resource.storage_resource.kind.namespaced)
+        return bool(self._custom[kind][0]["spec"]["scope"] == "Namespaced")
+
     def encode(self, obj: ReadOnlyObject) -> EncodedObject:
         """Encode an object; raise NotImportableError."""
         resource = self._resources.get((obj["apiVersion"], obj["kind"]))

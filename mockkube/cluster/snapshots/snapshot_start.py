@@ -22,7 +22,7 @@ def load_snapshot(path: Path) -> SnapshotContents:
     except OSError as error:
         raise StartError(f"snapshot {path}: {error.strerror}: give a file that 'mockkube import' wrote") from None
     except UnreadableSnapshotError as error:
-        raise StartError(f"snapshot {path}: {error}: import the cluster again") from None
+        raise StartError(f"snapshot {path}: {error}: make one with 'mockkube import DUMP --to FILE'") from None
 
 
 def configure_from_snapshot(
