@@ -87,7 +87,7 @@ def _describe_request(one: ControllerRequest) -> str:
 def _list_events(record: RunRecord) -> Iterator[TimelineEntry]:
     for one in record.delivered:
         if not is_noise(one.identity):
-            text = f"is shown {one.type} {one.identity} at version {one.revision}"
+            text = f"receives {one.type} {one.identity} at resourceVersion {one.revision}"
             yield TimelineEntry(one.at - record.began_at, one.process, EntryKind.EVENT, text)
 
 
@@ -102,7 +102,7 @@ def _list_changes(record: RunRecord) -> Iterator[TimelineEntry]:
         before = last.get(change.identity)
         last[change.identity] = change.object
         if not is_noise(change.identity) and change.has_new_content:
-            text = f"{change.identity} {_describe_change(change, before)} (version {change.revision})"
+            text = f"{change.identity} {_describe_change(change, before)} (resourceVersion {change.revision})"
             yield TimelineEntry(change.at - record.began_at, CLUSTER, EntryKind.CHANGE, text)
         if change.is_deletion:
             last.pop(change.identity, None)

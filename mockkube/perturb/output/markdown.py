@@ -44,7 +44,7 @@ def _render(result: SessionResult) -> Iterator[str]:
 
 def _render_finding(number: int, finding: Finding, result: SessionResult) -> Iterator[str]:
     step = finding.record.steps[-1]
-    yield f"## {number}. {finding.text}"
+    yield f"## {number}. {finding.text[:1].upper()}{finding.text[1:]}"
     yield ""
     yield from (f"* **{problem.kind}:** {problem.text}" for problem in finding.problems)
     if cause := describe_cause(finding):

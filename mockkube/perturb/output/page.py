@@ -45,7 +45,10 @@ class _FindingView:
 def render_report(result: SessionResult) -> str:
     """Return the page."""
     views = [_FindingView(number, finding, result) for number, finding in enumerate(result.findings, 1)]
-    found = [f"[{one.finding.text}](#{one.anchor}): {one.finding.problems[0].text}" for one in views]
+    found = [
+        f"[{one.finding.text[:1].upper()}{one.finding.text[1:]}](#{one.anchor}): {one.finding.problems[0].text}"
+        for one in views
+    ]
     warnings = list(list_warnings(result))
     return render_page(
         "perturb.html.j2",

@@ -165,3 +165,19 @@ async def test_a_controller_that_writes_nothing_is_not_said_to_recover() -> None
 async def test_the_answer_says_how_many_perturbations_were_not_tried() -> None:
     result = await run(Player(), seconds_max=9.0)
     assert next(render_result(result)) == "No perturbation took place. Not tried for lack of time: 2."
+
+
+class UnreachedPlayer(Player):
+    """Plays runs in which no perturbation takes place."""
+
+    async def play(self, plan: RunPlan, clock: Any) -> RunRecord:
+        """Play a run that the perturbation does not reach."""
+        one = await super().play(plan, clock)
+        one.reached = frozenset()
+        return one
+
+
+async def test_a_perturbation_that_did_not_take_place_is_skipped_in_junit() -> None:
+    text = render_junit(await run(UnreachedPlayer(), seconds_max=600.0))
+    assert text.count('<skipped message="did not take place') == 2
+    assert 'skipped="2"' in text
