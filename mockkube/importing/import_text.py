@@ -18,7 +18,7 @@ def render_import(report: ImportReport, check: SnapshotCheck | None, rows_max: i
     kinds = _count(len(report.objects), "kind")
     yield f"Imported {_count(report.total, 'object')} of {kinds}: Kubernetes {report.version}{servers}"
     if report.added:
-        yield f"{_count(report.added, 'object')} that every cluster has were added"
+        yield f"{_count(report.added, 'object')} that every cluster has {'was' if report.added == 1 else 'were'} added"
     if report.redacted:
         yield f"{_count(report.redacted, 'Secret')} redacted"
     if report.stubbed_webhooks:

@@ -87,6 +87,7 @@ def _find_changed_defaults(upgrade: Upgrade) -> Iterator[Finding]:
                 continue
             if component != API_SERVER and gate in _stages(upgrade.to, API_SERVER):
                 continue  # most gates are of several components: reported once
+            holders = [one for one in COMPONENTS if gate in _stages(upgrade.to, one)]
             turned = "on" if stage.default else "off"
             locked = ", and cannot be changed" if stage.locked else ""
             yield Finding(
@@ -94,7 +95,7 @@ def _find_changed_defaults(upgrade: Upgrade) -> Iterator[Finding]:
                 Topic.DEFAULT,
                 f"{GATE}{gate} is {turned} by default since {stage.version}{locked}",
                 "" if stage.locked else f"--feature-gates={gate}={str(not stage.default).lower()} keeps it as it is",
-                component,
+                "all components" if len(holders) == len(COMPONENTS) else ", ".join(holders),
                 field=gate,
             )
 

@@ -24,6 +24,14 @@ ORDERS_MAX: Final = 20
 _SMALL_OBJECTS: Final = 1000
 # With more objects, an order takes longer than most want to wait.
 _PLAYED_OBJECTS_MAX: Final = 20_000
+# Kinds that `kubectl get all` leaves out.
+_HARMFUL_KINDS: Final = (
+    "PodDisruptionBudget",
+    "ValidatingWebhookConfiguration",
+    "MutatingWebhookConfiguration",
+    "ValidatingAdmissionPolicy",
+    "CustomResourceDefinition",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,8 @@ class Rehearsal:
     pools: dict[str, list[str]] = field(default_factory=dict)
     # Gates to set in addition, by component.
     gates: dict[str, dict[str, bool]] = field(default_factory=dict)
+    # Kinds that can break an upgrade, and of which the import has no object: the cluster may have some.
+    absent: Sequence[str] = ()
 
     @property
     def breaks(self) -> list[Finding]:
@@ -113,4 +123,5 @@ async def rehearse(
         results,
         upgrade.pools,
         {component: upgrade.added_gates(component) for component in COMPONENTS},
+        [kind for kind in _HARMFUL_KINDS if not any(upgrade.list_kind(kind))],
     )

@@ -1,5 +1,6 @@
 """Report of a rehearsal for a terminal, as Markdown, and as JSON."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from textwrap import wrap
@@ -12,6 +13,7 @@ from mockkube.rehearse.runbook import render_runbook
 from mockkube.rehearse.upgrade_orders import UpgradeOrder
 
 _CHANGES_SHOWN = 15
+_NAMES_MAX = 5
 _WIDTH = 110
 
 
@@ -32,26 +34,37 @@ def _render_lines(rehearsal: Rehearsal) -> Iterator[str]:
     yield from _render_changes([one for one in rehearsal.findings if not one.breaks])
     yield ""
     yield f"ORDERS: {describe_orders(rehearsal)}"
-    for result in rehearsal.results:
-        yield f"  {format_verdict(result):<24} {format_order(result.order)}"
-        for problem in list_problems(result):
-            yield f"    {problem}"
+    for results in group_results(rehearsal.results):
+        yield from (f"  {format_verdict(one):<17} {format_order(one.order)}" for one in results)
+        yield from (f"    {problem}" for problem in list_problems(results[0]))
+    yield ""
+    yield describe_scope(rehearsal)
+
+
+def group_results(results: Sequence[OrderResult]) -> list[list[OrderResult]]:
+    """Return the orders with those together on which the same went wrong; safe ones first."""
+    groups: dict[tuple[str, ...], list[OrderResult]] = {}
+    for one in sorted(results, key=lambda one: (not one.is_safe, not one.is_reversible)):
+        groups.setdefault(tuple(list_problems(one)), []).append(one)
+    return list(groups.values())
 
 
 def _render_changes(changes: Sequence[Finding]) -> Iterator[str]:
     """Yield the lines of what changes without breaking; gates share one."""
     if not changes:
         return
-    gates = [one.field for one in changes if one.text.startswith(GATE)]
+    gates = [one for one in changes if one.text.startswith(GATE)]
     others = [one for one in changes if not one.text.startswith(GATE)]
     yield ""
     yield "ALSO CHANGES"
     yield from (f"  {one.text}{_format_objects(one)}" for one in others[:_CHANGES_SHOWN])
     if len(others) > _CHANGES_SHOWN:
         yield f"  and {len(others) - _CHANGES_SHOWN} more: -o json lists them"
-    if gates:
-        text = f"gates with another default: {', '.join(gates)}"
-        yield from wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="    ")
+    for state, flag in (("on", "false"), ("off", "true")):
+        names = [one.field for one in gates if f" is {state} by default" in one.text]
+        if names:
+            text = f"gates that are {state} by default now (--gates NAME={flag} tries it without): {', '.join(names)}"
+            yield from wrap(text, _WIDTH, initial_indent="  ", subsequent_indent="    ")
 
 
 def _render_finding(finding: Finding) -> Iterator[str]:
@@ -67,12 +80,24 @@ def _format_objects(finding: Finding) -> str:
 
 def describe_verdict(rehearsal: Rehearsal) -> str:
     """Return the answer in one sentence."""
-    head = f"From {rehearsal.before} to {rehearsal.after}, {rehearsal.objects} objects on {rehearsal.nodes} nodes: "
+    nodes = f"{rehearsal.nodes} node{'s' * (rehearsal.nodes != 1)}"
+    head = f"From {rehearsal.before} to {rehearsal.after} on {nodes}: "
     count = len(rehearsal.breaks)
     if rehearsal.is_safe:
-        return f"{head}nothing breaks"
+        return f"{head}nothing breaks{'' if rehearsal.results else ', but no order was played'}"
     found = f"{count} {'thing breaks' if count == 1 else 'things break'}" if count else "the objects are fine"
     return f"{head}{found}{'' if rehearsal.safe_orders or not rehearsal.results else ', and no order is safe'}"
+
+
+def describe_scope(rehearsal: Rehearsal) -> str:
+    """Return what was checked, and what the import lacks."""
+    text = f"Checked: {rehearsal.objects:,} objects, with those that every cluster has."
+    if not rehearsal.absent:
+        return text
+    return (
+        f"{text} The import has no {', '.join(rehearsal.absent)}: if the cluster has some, import them, too; "
+        "they can break an upgrade."
+    )
 
 
 def describe_orders(rehearsal: Rehearsal) -> str:
@@ -97,12 +122,29 @@ def format_order(order: UpgradeOrder) -> str:
 
 
 def list_problems(result: OrderResult) -> Iterator[str]:
-    """Yield the problems of an order, by step."""
+    """Yield the problems of an order: the same one of several pods, or in several steps, once."""
+    names: dict[tuple[str, str, str], list[str]] = {}
+    skipped = []
     for direction, steps in (("", result.up), ("back: ", result.back)):
         for one in steps:
-            yield from (f"{direction}{one.step}: {problem}" for problem in one.list_problems())
+            for problem in one.list_problems():
+                title, _, rest = problem.partition(": ")
+                name, _, reason = rest.partition(": ")
+                names.setdefault((f"{direction}{one.step}", title, reason), []).append(name)
             if one.skipped_nodes and not direction:
-                yield f"{one.step}: {one.skipped_nodes} more nodes were not drained in the rehearsal"
+                skipped.append(f"{one.step}: {one.skipped_nodes} more nodes were not drained in the rehearsal")
+    steps_of: dict[str, list[str]] = {}
+    for (step, title, reason), found in names.items():
+        steps_of.setdefault(": ".join(filter(None, (title, _join_names(found), reason))), []).append(step)
+    yield from (f"{'; '.join(steps)}: {text}" for text, steps in steps_of.items())
+    yield from skipped
+
+
+def _join_names(names: Sequence[str]) -> str:
+    """Return the names with how often each occurs, the first of many."""
+    counts = [f"{name} ({count} times)" if count > 1 else name for name, count in Counter(names).items()]
+    more = f" and {len(counts) - _NAMES_MAX} more" if len(counts) > _NAMES_MAX else ""
+    return f"{', '.join(counts[:_NAMES_MAX])}{more}"
 
 
 def render_markdown(rehearsal: Rehearsal) -> str:
@@ -126,7 +168,7 @@ def _render_markdown(rehearsal: Rehearsal) -> Iterator[str]:
         for one in found:
             cells = (
                 one.topic,
-                f"{one.field + ': ' if one.field else ''}{one.text}",
+                f"{one.field + ': ' if one.field and one.field not in one.text else ''}{one.text}",
                 one.describe_objects(),
                 one.remedy,
             )
@@ -136,9 +178,11 @@ def _render_markdown(rehearsal: Rehearsal) -> Iterator[str]:
     yield ""
     yield f"{describe_orders(rehearsal)}."
     yield ""
-    for result in rehearsal.results:
-        yield f"* **{format_verdict(result)}**: {format_order(result.order)}"
-        yield from (f"  * {problem}" for problem in list_problems(result))
+    for results in group_results(rehearsal.results):
+        yield from (f"* **{format_verdict(one)}**: {format_order(one.order)}" for one in results)
+        yield from (f"  * {problem}" for problem in list_problems(results[0]))
+    yield ""
+    yield describe_scope(rehearsal)
     yield ""
     yield "## Runbook"
     yield ""
@@ -155,6 +199,7 @@ def to_json(rehearsal: Rehearsal) -> dict[str, Any]:
         "to": str(rehearsal.after),
         "objects": rehearsal.objects,
         "nodes": rehearsal.nodes,
+        "absentKinds": list(rehearsal.absent),
         "safe": rehearsal.is_safe,
         "findings": [{**asdict(one), "objects": list(one.objects)} for one in rehearsal.findings],
         "pools": rehearsal.pools,

@@ -36,7 +36,8 @@ def _check_webhook(
     where = f"{reference.get('namespace')}/{reference.get('name')}"
     service = services.get((reference.get("namespace"), reference.get("name", "")))
     if service is None:
-        yield _make_finding(configuration, webhook, f"its service {where} does not exist: requests are refused")
+        text = f"its service {where} is not in the import: if the cluster lacks it, too, requests are refused"
+        yield _make_finding(configuration, webhook, text, f"create the service, or delete the {configuration['kind']}")
         return
     selector = (service.get("spec") or {}).get("selector") or {}
     if not selector:
@@ -50,18 +51,20 @@ def _check_webhook(
     ]
     nodes = {(pod.get("spec") or {}).get("nodeName") for pod in chosen}
     if not chosen:
-        yield _make_finding(configuration, webhook, f"no pod of its service {where} runs: requests are refused")
+        text = f"no pod of its service {where} runs: requests are refused"
+        yield _make_finding(configuration, webhook, text, "let its pods run, or set failurePolicy: Ignore")
     elif len(nodes) == 1 and _stops_upgrade(webhook):
         text = f"all pods of its service {where} run on {next(iter(nodes))}: requests are refused while that is drained"
-        yield _make_finding(configuration, webhook, text)
+        remedy = "run two replicas on different nodes, or set failurePolicy: Ignore during the upgrade"
+        yield _make_finding(configuration, webhook, text, remedy)
 
 
-def _make_finding(configuration: ReadOnlyObject, webhook: ReadOnlyObject, text: str) -> Finding:
+def _make_finding(configuration: ReadOnlyObject, webhook: ReadOnlyObject, text: str, remedy: str) -> Finding:
     return Finding(
         Severity.BREAKS,
         Topic.WEBHOOK,
         f"webhook {webhook.get('name')}: {text}",
-        "run two replicas on different nodes, or set failurePolicy: Ignore during the upgrade",
+        remedy,
         kind=configuration["kind"],
         objects=(name_object(configuration),),
     )

@@ -235,7 +235,7 @@ BREAKAGES = (
              ("allows no disruption",),
              (*realistic.make_deployment("web", "default", 2, ("w1",)), BUDGET)),
     Breakage("a webhook without pods", "1.34 to 1.37: every API server writes through it", "1.36", "1.37",
-             Topic.WEBHOOK, ("does not exist",), (WEBHOOK,)),
+             Topic.WEBHOOK, ("is not in the import",), (WEBHOOK,)),
     # Changes that break nothing by themselves.
     Breakage("maxUnavailable of StatefulSets", "1.37: MaxUnavailableStatefulSet is on", "1.36", "1.37", Topic.DEFAULT,
              ("maxUnavailable",),

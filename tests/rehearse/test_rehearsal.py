@@ -11,7 +11,7 @@ from mockkube.features.versions import Version
 from mockkube.importing.cluster_import import ImportOptions, import_objects
 from mockkube.rehearse.order_player import NODES_MAX, choose_nodes
 from mockkube.rehearse.rehearsal import Rehearsal, rehearse
-from mockkube.rehearse.rehearsal_text import render_markdown, render_table, to_json
+from mockkube.rehearse.rehearsal_text import list_problems, render_markdown, render_table, to_json
 from mockkube.rehearse.runbook import render_runbook
 from mockkube.rehearse.upgrade import Upgrade
 from mockkube.rehearse.upgrade_orders import UpgradeOrders, reverse_order, sort_orders
@@ -126,6 +126,9 @@ def test_all_reports_name_what_breaks() -> None:
     for text in (render_table(result), render_markdown(result), render(result), json.dumps(to_json(result))):
         assert "allows no disruption" in text
         assert "kube-apiserver to 1.37" in text
+    table = render_table(result)
+    assert table.rstrip().splitlines()[-1].startswith("Checked: ")
+    assert "has no ValidatingWebhookConfiguration, MutatingWebhookConfiguration" in table
     runbook = render_runbook(result)
     assert runbook.index("kube-apiserver.yaml") < runbook.index("kube-scheduler.yaml") < runbook.index("kubectl drain")
     assert "for node in w1; do" in runbook
@@ -160,3 +163,15 @@ def test_large_pools_are_drained_where_most_workloads_are() -> None:
     chosen = choose_nodes(nodes, pods)
     assert len(chosen) == NODES_MAX
     assert {"w0", "w1", "w2", "w3"} <= set(chosen)
+
+
+def test_orders_with_the_same_problems_share_their_lines() -> None:
+    result = play(make_upgrade("1.36", "1.37", BUDGET), orders_max=2)
+    first, second = (list(list_problems(one)) for one in result.results)
+    assert first == second
+    lines = [one.strip() for one in render_table(result).splitlines() if "Cannot evict pod" in one]
+    # One for each pool, up and back.
+    assert [one.partition(": not evicted")[0] for one in lines] == [
+        f"kubelets of {pool} to 1.37; back: kubelets of {pool} to 1.36" for pool in ("a", "b")
+    ]
+    assert sum(one.count("default/web-") for one in lines) == 3

@@ -16,6 +16,7 @@ from mockkube.cli.result_output import print_result
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 
 if TYPE_CHECKING:
+    from mockkube.api.json_objects import ReadOnlyObject
     from mockkube.rehearse.rehearsal import Rehearsal
 
 
@@ -41,18 +42,29 @@ def command(sources: tuple[str, ...], target: str, output: str, **options: Any) 
     from mockkube.explore.replay import without_logs
     from mockkube.rehearse.rehearsal import rehearse
     from mockkube.rehearse.upgrade import Upgrade
+    from mockkube.rehearse.upgrade_orders import UpgradeOrders
 
     to = parse_version_flag(target, "--to")
     contents = load_contents(sources, options)
     upgrade = Upgrade(contents, to, parse_gate_flags(options["new_gates"], "--gates"), pool_label=options["pool_label"])
     if to < upgrade.version:
         raise ConfigurationError(f"--to: the cluster has {upgrade.version} already: give a newer version than {to}")
+    if not upgrade.gates and all(version == to for version in UpgradeOrders(upgrade).versions.values()):
+        raise ConfigurationError(f"--to: every component has {to} already: give a newer version, or gates with --gates")
+    if (label := options["pool_label"]) and not any(_has_label(node, label) for node in upgrade.list_kind("Node")):
+        raise ConfigurationError(
+            f"--pool-label: no node has the label {label}: give one that 'kubectl get nodes --show-labels' lists"
+        )
     with without_logs():
         progress = _show_nothing if options["quiet"] else _show_progress
         result = asyncio.run(rehearse(upgrade, orders_max=options["orders_max"], on_progress=progress))
     _print_result(result, output)
     _write_files(result, {**options, "sources": sources})
     return Exit.OK if result.is_safe else Exit.FAILED
+
+
+def _has_label(obj: "ReadOnlyObject", key: str) -> bool:
+    return key in (obj["metadata"].get("labels") or {})
 
 
 def _show_progress(done: int, total: int) -> None:

@@ -6,6 +6,7 @@ from typing import Final
 from mockkube.rehearse.rehearsal import Rehearsal
 from mockkube.rehearse.rehearsal_text import (
     describe_orders,
+    describe_scope,
     describe_verdict,
     format_order,
     format_verdict,
@@ -37,6 +38,7 @@ def render(rehearsal: Rehearsal) -> str:
         order_text=_ORDER_TEXT,
         links=list(_links(rehearsal)),
         orders=describe_orders(rehearsal),
+        checked=describe_scope(rehearsal),
         parts=[
             ("breaks", "What breaks", "What fails after the upgrade, or keeps it from ending", rehearsal.breaks),
             ("changes", "What else changes", "Changes that break nothing in this cluster", changes),

@@ -1,7 +1,6 @@
 """`mockkube rehearse` as a user types it."""
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,7 @@ def test_a_safe_upgrade_is_answered_with_a_page_and_a_runbook(mockkube: Mockkube
     assert answer.code == 0
     assert "nothing breaks" in answer.out
     for text in (page.read_text(), picture.read_text()):
-        assert re.search(r"From 1.36 to 1.37, \d+ objects on 2 nodes: nothing breaks", text)
+        assert "From 1.36 to 1.37 on 2 nodes: nothing breaks" in text
     assert "for node in w1 w2; do" in runbook.read_text()
 
 
@@ -50,3 +49,16 @@ def test_an_older_version_is_refused(mockkube: Mockkube, dump: str) -> None:
     answer = mockkube("rehearse", dump, "--to", "1.35")
     assert answer.code == 2
     assert "give a newer version than 1.35" in answer.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (("--to", "1.36"), "every component has 1.36 already: give a newer version, or gates with --gates"),
+        (("--to", "1.37", "--pool-label", "team"), "no node has the label team: give one that 'kubectl get nodes"),
+    ],
+)
+def test_what_says_nothing_is_refused(mockkube: Mockkube, dump: str, arguments: tuple[str, ...], reason: str) -> None:
+    answer = mockkube("rehearse", dump, *arguments)
+    assert answer.code == 2
+    assert reason in answer.err
