@@ -39,8 +39,11 @@ class InterleavingOptions:
     quiet: bool
 
 
-def run(path: Path, options: InterleavingOptions) -> Exit:
-    """Explore every window of a plan and print the results; FAILED unless exactly the known races were found."""
+def run(path: Path, options: InterleavingOptions, command: str) -> Exit:
+    """Explore every window of a plan and print the results; FAILED unless exactly the known races were found.
+
+    `command` explores the plan again.
+    """
     plans = _load(path, options.seed)
     if options.divided:
         plans = [replace(plan, divided=options.divided) for plan in plans]
@@ -59,9 +62,9 @@ def run(path: Path, options: InterleavingOptions) -> Exit:
         case "yaml":
             click.echo(_to_yaml(report.to_json(results)), nl=False)
         case "md":
-            click.echo(report.render_markdown(results), nl=False)
+            click.echo(report.render_markdown(results, command), nl=False)
         case _:
-            click.echo(report.render_text(results))
+            click.echo(report.render_text(results, command))
     return Exit.OK if all(one.is_as_expected for one in results) else Exit.FAILED
 
 

@@ -14,21 +14,34 @@ _WHOLE_SECONDS_MIN: Final = 10
 _COLUMNS: Final = ("step", "at", "worker", "what", "reads", "before it had seen all of", "writes")
 
 
-def render_text(results: Sequence[InterleavingExploration]) -> str:
-    """Return the results as text."""
-    return "\n\n".join("\n".join(_list_text_lines(one)) for one in results)
+_COMMAND: Final = "mockkube explore PLAN --interleavings"
 
 
-def _list_text_lines(result: InterleavingExploration) -> Iterator[str]:
+def render_text(results: Sequence[InterleavingExploration], command: str = _COMMAND) -> str:
+    """Return the results as text; `command` explores the plan again."""
+    return "\n\n".join("\n".join(_list_text_lines(one, command)) for one in results)
+
+
+def describe_answer(result: InterleavingExploration) -> str:
+    """Return which invariants break, and whether the plan expects that, in one sentence."""
+    if result.is_impossible:
+        return "Nothing was tried: the schedule of the plan is not possible, as a worker was not ready in its turn."
+    if not result.traces:
+        return "No order of steps that was tried breaks an invariant."
+    names = ", ".join(trace.broken.invariant for trace in result.traces)
+    count = len(result.traces)
+    known = [trace for trace in result.traces if trace.broken.invariant in result.plan.expected_breaks]
+    expected = ", as the plan expects" if len(known) == count else "" if known else ", which the plan does not expect"
+    return f"{count} invariant{'s break' if count > 1 else ' breaks'}{expected}: {names}."
+
+
+def _list_text_lines(result: InterleavingExploration, command: str) -> Iterator[str]:
     yield result.plan.title
+    yield describe_answer(result)
     if result.plan.source:
         yield f"  {result.plan.source}"
     yield f"  {describe_search(result)}"
     yield from (f"  never accepted: {text}" for text in list_rejections(result))
-    if result.is_impossible:
-        yield "  the schedule of the plan is not possible: a worker was not ready in its turn"
-    elif not result.traces:
-        yield "  no invariant breaks"
     for trace in result.traces:
         yield ""
         yield f"BROKEN: {trace.broken.invariant}{_describe_expectation(result, trace)}"
@@ -37,6 +50,9 @@ def _list_text_lines(result: InterleavingExploration) -> Iterator[str]:
         yield from (f"  because {one}" for one in trace.played.schedule.changes or ("nothing: in the default order",))
         yield ""
         yield from (f"  {line}" for line in _list_timeline(trace))
+        if result.plan.document:
+            yield ""
+            yield f"  replay: {_format_replay(trace, command)}"
     for name in result.missing:
         yield f"\nNOT BROKEN: {name}, which the plan says is known to break"
     for played in result.search.errors:
@@ -47,9 +63,11 @@ def describe_search(result: InterleavingExploration) -> str:
     """Return in a sentence what was searched."""
     found, bounds = result.search, result.bounds
     changes = f"at most {bounds.depth} change{'s' if bounds.depth > 1 else ''} to the default order"
-    ended = f"all with {changes}" if found.is_complete else f"{found.left} more with {changes} were left"
+    ended = f"all with {changes}" if found.is_complete else f"{found.left} more with {changes} were not played"
     steps = 0 if found.default is None else len(found.default.steps)
-    details = f"{found.equal} were equal to others, {found.impossible} impossible"
+    details = (
+        f"{found.equal} were equal to others, {found.impossible} not possible (a worker was not ready in its turn)"
+    )
     played = f"{found.played} schedules of about {steps} steps played in {_format_seconds(found.seconds)}"
     return f"{played}, {ended}; {details}"
 
@@ -68,6 +86,11 @@ def _describe_expectation(result: InterleavingExploration, trace: MinimalTrace) 
     return " (known)" if trace.broken.invariant in result.plan.expected_breaks else ""
 
 
+def _format_replay(trace: MinimalTrace, command: str) -> str:
+    """Return the commands that write the schedule of a trace and play only that."""
+    return f"{command} --trace {trace.broken.invariant} > race.yaml; mockkube explore race.yaml --interleavings"
+
+
 def _list_timeline(trace: MinimalTrace) -> Iterator[str]:
     for line in trace.lines:
         yield f"{line.number:4} {line.step.at:8.3f}s  {line.step.describe()}"
@@ -83,20 +106,19 @@ def _join_reads(line: TraceLine) -> str:
     return ", ".join(line.reads[:_READS_MAX]) + more
 
 
-def render_markdown(results: Sequence[InterleavingExploration]) -> str:
-    """Return the results as Markdown."""
-    return "\n".join(line for one in results for line in (*_list_markdown_lines(one), ""))
+def render_markdown(results: Sequence[InterleavingExploration], command: str = _COMMAND) -> str:
+    """Return the results as Markdown; `command` explores the plan again."""
+    return "\n".join(line for one in results for line in (*_list_markdown_lines(one, command), ""))
 
 
-def _list_markdown_lines(result: InterleavingExploration) -> Iterator[str]:
+def _list_markdown_lines(result: InterleavingExploration, command: str) -> Iterator[str]:
     yield f"# {result.plan.title}\n"
+    yield f"**{describe_answer(result)}**\n"
     if result.plan.source:
         yield f"{result.plan.source}\n"
     yield from (f"{note}\n" for note in result.plan.notes)
     yield f"{describe_search(result)}.\n"
     yield from (f"**Never accepted**: {text}\n" for text in list_rejections(result))
-    if not result.traces:
-        yield "No invariant breaks.\n"
     for trace in result.traces:
         yield f"## {trace.broken.invariant}{_describe_expectation(result, trace)}\n"
         yield f"{INVARIANTS[trace.broken.invariant]}\n"
@@ -109,6 +131,8 @@ def _list_markdown_lines(result: InterleavingExploration) -> Iterator[str]:
             row = (line.number, f"{line.step.at:.3f} s", line.step.worker, line.step.subject, reads, late, writes)
             yield "| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |"
         yield ""
+        if result.plan.document:
+            yield f"Replay: `{_format_replay(trace, command)}`\n"
     yield from (f"**Not broken**: {name}, which the plan says is known to break\n" for name in result.missing)
     yield from (f"**Error**: {played.error}\n" for played in result.search.errors)
 

@@ -18,7 +18,7 @@ from mockkube.report.sentences.harm_terms import (
     format_harm,
     format_harm_name,
 )
-from mockkube.report.sentences.headline import describe_answer, describe_setting
+from mockkube.report.sentences.headline import describe_answer, describe_setting, list_refuted_claims
 from mockkube.report.wording import SHORT, format_order
 
 # Plain ASCII, so that columns align in every terminal.
@@ -27,13 +27,14 @@ _MARKS: Final = {SafetyVerdict.SAFE: "ok", SafetyVerdict.UNSAFE: "no", SafetyVer
 _NOT_TRIED: Final = 4
 
 
-def render_table(result: Exploration) -> str:
-    """Return the tables of orders and the counterexamples."""
+def render_table(result: Exploration, command: str = "mockkube explore PLAN") -> str:
+    """Return the answer, the tables of orders and the counterexamples; `command` explores the plan again."""
     answer = Answer(result)
-    lines = [result.plan.title, ""]
+    claims = map(strip_markup, list_refuted_claims(answer))
+    lines = [result.plan.title, strip_markup(describe_answer(answer)), *claims, ""]
     for direction in Direction:
         lines += [*_format_direction(answer, direction), ""]
-    lines += [strip_markup(answer.describe_retry()), "", *_counterexamples(answer), *_explain_harm(result)]
+    lines += [strip_markup(answer.describe_retry()), "", *_counterexamples(answer, command), *_explain_harm(result)]
     lines.append(
         f"{result.path_count} paths, {result.states} distinct states, {result.distinct_moves} distinct moves; "
         f"seed {result.plan.seed}"
@@ -120,14 +121,14 @@ def _claim(claim: bool | None, verdict: SafetyVerdict) -> str:
     return f" (claims {claimed}: {'confirmed' if claim is (verdict is SafetyVerdict.SAFE) else 'refuted'})"
 
 
-def _counterexamples(answer: Answer) -> Iterator[str]:
+def _counterexamples(answer: Answer, command: str) -> Iterator[str]:
     for one in answer.result.counterexamples:
         yield f"{one.invariant}: {INVARIANTS.get(one.invariant, OWN_INVARIANT)}"
         yield f"  breaks first after: {', '.join(_name_moves(answer, one.moves))}"
         yield f"  {one.text}"
         if _could_have_waited(answer.result.plan, one):
             yield f"  {WRITTEN_TOO_EARLY}"
-        yield f"  reproduce: mockkube explore PLAN --trace {one.invariant} > broken.yaml; mockkube test broken.yaml"
+        yield f"  reproduce: {command} --trace {one.invariant} > broken.yaml; mockkube test broken.yaml"
         yield ""
 
 

@@ -68,7 +68,10 @@ def test_a_trace_is_short_and_can_be_replayed(stale_labels):
     replayed = explore(again)
     assert replayed.search.played == 2  # the default schedule, and this one
     assert replayed.traces == result.traces
-    for text in (render_text([result]), render_markdown([result])):
+    command = "mockkube explore stale.yaml --interleavings"
+    for text in (render_text([result], command), render_markdown([result], command)):
+        assert "1 invariant breaks, as the plan expects: pods-not-rejected." in "".join(text.splitlines()[1:3])
+        assert f"{command} --trace pods-not-rejected > race.yaml; mockkube explore race.yaml --interleavings" in text
         assert "the kubelet of node-1 rejects pod default/waiting: NodeAffinity" in text
         assert "kubelet/cache/Node" in text
     assert to_json([result])[0]["breaks"][0]["steps"][-1]["late"] == ["kubelet/cache/Node"]

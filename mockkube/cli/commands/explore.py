@@ -1,6 +1,7 @@
 """`mockkube explore`: try every order of a rollout in virtual time."""
 
 import os
+import shlex
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -85,7 +86,7 @@ def command(plan: str, **options: Any) -> Exit:
         result = _explore(read, play, options)
     if options["trace"]:
         return _print_trace(result, options["trace"])
-    _print_result(result, options["output"])
+    _print_result(result, options["output"], _format_command(plan, options))
     if options["report"]:
         _write_report(result, options["report"])
     if options["picture"]:
@@ -109,7 +110,8 @@ def _explore_interleavings(path: str, options: dict[str, Any]) -> Exit:
 
     for name in ("dask", "report", "picture", "checks", "undisturbed"):
         if options[name]:
-            raise ConfigurationError(f"--{name.removesuffix('s')} does not work with --interleavings: leave it out")
+            instead = "use -o md or -o json" if name in ("report", "picture") else "leave it out"
+            raise ConfigurationError(f"--{name.removesuffix('s')} does not work with --interleavings: {instead}")
     given = InterleavingOptions(
         depth=options["depth"] or DEPTH,
         seconds=options["seconds"] or SECONDS,
@@ -120,7 +122,7 @@ def _explore_interleavings(path: str, options: dict[str, Any]) -> Exit:
         output=options["output"],
         quiet=options["quiet"],
     )
-    return run(find_shipped(path), given)
+    return run(find_shipped(path), given, shlex.join(["mockkube", "explore", path, "--interleavings"]))
 
 
 def _load_plan(path: str, seed: int | None, *, undisturbed: bool) -> "RolloutPlan":
@@ -236,13 +238,20 @@ def _print_trace(result: "Exploration", invariant: str) -> Exit:
     raise ConfigurationError(f"--trace: {invariant!r} was not broken: broken are {known}")
 
 
-def _print_result(result: "Exploration", output: str) -> None:
+def _format_command(plan: str, options: dict[str, Any]) -> str:
+    """Return the command that explores the plan again, to be pasted."""
+    seed = () if options["seed"] is None else ("--seed", str(options["seed"]))
+    undisturbed = ("--undisturbed",) if options["undisturbed"] else ()
+    return shlex.join(["mockkube", "explore", plan, *seed, *undisturbed])
+
+
+def _print_result(result: "Exploration", output: str, command: str) -> None:
     from mockkube.explore.replay import collect_evidence
     from mockkube.report import review, summary
 
     match output:
         case "table":
-            click.echo(summary.render_table(result))
+            click.echo(summary.render_table(result, command))
         case "md":
             click.echo(review.render(collect_evidence(result)), nl=False)
         case "json":

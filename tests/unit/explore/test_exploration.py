@@ -123,6 +123,9 @@ def test_a_review_answers_the_questions_of_the_template(explored: Exploration) -
 
 
 def test_a_table_names_what_breaks_each_order(explored: Exploration) -> None:
-    lines = summary.render_table(explored).splitlines()
+    lines = summary.render_table(explored, "mockkube explore my.yaml").splitlines()
+    assert lines[1].startswith("To enable ")
+    assert lines[2].startswith("One documented order claimed to be safe is not: ")
+    assert any(one.startswith("  reproduce: mockkube explore my.yaml --trace ") for one in lines)
     assert "TO ENABLE: 2 of 6 orders are safe: kube-apiserver last; the other two in any order" in lines
     assert summary.to_json(explored)["refuted"] == ["as written"]
