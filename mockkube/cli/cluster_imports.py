@@ -124,8 +124,14 @@ def _open_live(options: dict[str, Any]) -> Any:
     from mockkube.client.blocking_http import BlockingHttpClient
     from mockkube.importing.live_objects import LiveObjects
 
-    paths = kubeconfig_paths(options["kubeconfig"], options["name"], os.environ)
+    try:
+        paths = kubeconfig_paths(options["kubeconfig"], options["name"], os.environ)
+    except ConfigurationError as error:
+        if options["kubeconfig"] or options["name"]:
+            raise
+        raise ConfigurationError(f"no file and no kubeconfig: give a dump or --kubeconfig; {error}") from None
     try:
         return LiveObjects(BlockingHttpClient(kubeconfig.load_merged(paths, options["context"] or "")))
     except kubeconfig.KubeconfigError as error:
-        raise ConfigurationError(f"--kubeconfig: {error}") from None
+        flag = "--kubeconfig: " if options["kubeconfig"] else ""
+        raise ConfigurationError(f"{flag}{error}") from None

@@ -108,7 +108,7 @@ def run(arguments: list[str]) -> int:
         click.echo(error.format_message())
         return Exit.OK
     except click.ClickException as error:
-        return _print_error(error.format_message(), Exit.USAGE)
+        return _print_error(_describe_usage_error(error), Exit.USAGE)
     except ConfigurationError as error:
         return _print_error(str(error), Exit.USAGE)
     except ValueError as error:
@@ -132,6 +132,17 @@ def _is_proposal_error(error: ValueError) -> bool:
     # If the module has not been imported, no proposal was loaded and the error is another one.
     contents = sys.modules.get("mockkube.proposals.validation")
     return contents is not None and isinstance(error, contents.ProposalError)
+
+
+def _describe_usage_error(error: click.ClickException) -> str:
+    """Return click's message in words of its users; what is missing or too much comes with the command that helps."""
+    text = error.format_message()
+    for words, plain in (("float range", "number"), ("integer range", "number"), ("valid float", "valid number")):
+        text = text.replace(words, plain)
+    context = getattr(error, "ctx", None)
+    if context is not None and (isinstance(error, click.MissingParameter) or text.startswith("Got unexpected")):
+        return f"{text.rstrip('.')}: see '{context.command_path} --help'"
+    return text
 
 
 def _print_error(text: str, code: Exit) -> Exit:

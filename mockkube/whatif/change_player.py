@@ -22,6 +22,7 @@ from mockkube.whatif.changes import (
     Change,
     ConsolidationChange,
     LoadScaling,
+    Loss,
     ManifestChange,
     NodeCountChange,
     NodeGroupChange,
@@ -62,7 +63,7 @@ class ChangePlayer:
             case NodeLoss():
                 await self._require_node(change.name)
                 await self._losses.begin([change.name], change.loss)
-                return f"node {change.name} is {change.loss}"
+                return f"node {change.name} is {_describe_loss(change.loss)}"
             case ZoneLoss():
                 return await self._lose_zone(change)
             case WorkloadScaling():
@@ -104,7 +105,8 @@ class ChangePlayer:
             return await self._add_nodes(nodes, count)
         names = choose_nodes(nodes, len(nodes) - count)
         await self._losses.begin(names, change.loss)
-        return f"{len(nodes)} → {count} nodes: {_join(names)} {'is' if len(names) == 1 else 'are'} {change.loss}"
+        verb = "is" if len(names) == 1 else "are"
+        return f"{len(nodes)} → {count} nodes: {_join(names)} {verb} {_describe_loss(change.loss)}"
 
     async def _add_nodes(self, nodes: Sequence[ReadOnlyObject], count: int) -> str:
         """Add copies of nodes, in turn."""
@@ -130,7 +132,7 @@ class ChangePlayer:
             rest: Object = {"zones": zones} if zones else {"minSize": 0, "maxSize": 0}
             await self._patch_group(group["metadata"]["name"], rest)
         await self._losses.begin(names, change.loss)
-        return f"zone {change.zone} with {len(names)} node{'s' * (len(names) != 1)} is {change.loss}"
+        return f"zone {change.zone} with {len(names)} node{'s' * (len(names) != 1)} is {_describe_loss(change.loss)}"
 
     # Node groups
 
@@ -237,6 +239,11 @@ class ChangePlayer:
                 await self._client.patch(kind, key, new, patch_type=PatchType.MERGE)
         except ApiError as error:
             raise WhatIfError(f"apply {path}: {obj['kind']} {metadata.get('name')}: {error.message}") from None
+
+
+def _describe_loss(loss: Loss) -> str:
+    """Return what happens to a node; a drain may take long, or not succeed."""
+    return "being drained" if loss is Loss.DRAINED else str(loss)
 
 
 def _name_groups(name: str) -> str:

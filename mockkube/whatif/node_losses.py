@@ -62,7 +62,7 @@ class NodeLosses:
     def list_notes(self) -> list[str]:
         """Return the pods that keep nodes from being removed, with the reason."""
         return [
-            f"node {node} is not drained: {pod}: {reason}"
+            f"node {node} cannot be drained: {pod}: {reason}"
             for node, refusals in self._draining.items()
             for pod, reason in (refusals or {"pods": "still terminating"}).items()
         ]

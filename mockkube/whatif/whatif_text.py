@@ -6,7 +6,7 @@ from typing import Final
 from mockkube.whatif.observer import count_disrupted, join_counts
 from mockkube.whatif.results import PlacementRow, VariantResult, WhatIfResult
 
-_REASON_MAX: Final = 160
+_REASON_MAX: Final = 240
 _ROWS_MAX: Final = 20
 SUMMARY_HEAD: Final = ("variant", "nodes", "running", "pending", "disrupted", "short", "recovered", "cost/hour")
 PLACEMENT_HEAD: Final = ("zone", "group", "nodes", "pods", "cpu", "memory")
@@ -178,13 +178,15 @@ def render_markdown(result: WhatIfResult) -> str:
     lines += ["", *(f"* {text}" for text in LEGEND)]
     for variant in result.variants:
         lines += ["", f"## {variant.name}", "", f"{_capitalize(describe_verdict(variant))}.", ""]
-        lines += [f"* {text}" for text in (*variant.changes, *map(shorten, variant.notes))]
+        notes = [f"* {text}" for text in (*variant.changes, *map(shorten, variant.notes))]
+        if notes:
+            lines += [*notes, ""]
         if variant.pending:
             rows = [[one.workload, str(one.count), shorten(one.reason)] for one in variant.pending]
-            lines += ["", *_make_markdown_table(("pending pods of", "count", "reason"), rows)]
+            lines += [*_make_markdown_table(("pending pods of", "count", "reason"), rows), ""]
         if variant.workloads:
-            lines += ["", *_make_markdown_table(WORKLOAD_HEAD, list_workload_cells(variant))]
-        lines += ["", *_make_markdown_table(PLACEMENT_HEAD, list_placement_cells(variant.after))]
+            lines += [*_make_markdown_table(WORKLOAD_HEAD, list_workload_cells(variant)), ""]
+        lines += [*_make_markdown_table(PLACEMENT_HEAD, list_placement_cells(variant.after))]
     return "\n".join([*lines, ""])
 
 

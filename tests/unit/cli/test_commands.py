@@ -41,6 +41,13 @@ def test_help_lists_the_commands_in_order(mockkube: Mockkube) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        pytest.param(
+            ["up", "lab"], "Got unexpected extra argument (lab): see 'mockkube up --help'", id="an argument too many"
+        ),
+        pytest.param(["explore"], "Missing argument 'PLAN': see 'mockkube explore --help'", id="missing argument"),
+        pytest.param(
+            ["perturb", "--time", "x"], "Invalid value for '--time': 'x' is not a valid number", id="not a number"
+        ),
         pytest.param(["vresion"], "no command 'vresion': did you mean 'version'?", id="misspelt command"),
         pytest.param(["zzz"], "no command 'zzz': known are up, down", id="unknown command"),
         pytest.param(["up", "--prot", "1"], "No such option '--prot'", id="misspelt flag"),

@@ -142,6 +142,13 @@ def test_what_cannot_be_changed_is_refused(
     assert reason in answer.err
 
 
+def test_without_file_and_kubeconfig_it_says_what_to_give(mockkube: Mockkube, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KUBECONFIG", raising=False)
+    answer = mockkube("whatif", "--change", "reschedule", "--quiet")
+    assert answer.code == 2
+    assert "no file and no kubeconfig: give a dump or --kubeconfig; there is no cluster 'default'" in answer.err
+
+
 def test_a_wrong_node_group_is_named(mockkube: Mockkube, tmp_path: Path) -> None:
     path = tmp_path / "groups.yaml"
     path.write_text(MANIFESTS.replace("maxSize: 3", "maxSize: 1"))
