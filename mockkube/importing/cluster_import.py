@@ -226,7 +226,7 @@ class _Importer:
         if obj["kind"] in _LEASES and (is_server_lease or not options.keeps_leases):
             return "--leases keeps them"
         if not self._encoder.supports(obj):
-            return f"{self._report.version} does not have {obj.get('apiVersion')}, and no CRD does"
+            return f"{self._report.version} stores no {obj['kind']} of {obj.get('apiVersion')}, and no CRD defines it"
         return ""
 
     def _adapt(self, obj: Object) -> Object | None:

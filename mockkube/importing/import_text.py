@@ -16,7 +16,8 @@ def render_import(report: ImportReport, check: SnapshotCheck | None, rows_max: i
     """Yield the lines of a report."""
     servers = f", {report.api_servers} API servers" if report.api_servers > 1 else ""
     kinds = _count(len(report.objects), "kind")
-    yield f"Imported {_count(report.total, 'object')} of {kinds}: Kubernetes {report.version}{servers}"
+    left_out = f"; {report.left_out.total():,} left out, see below" if report.left_out else ""
+    yield f"Imported {_count(report.total, 'object')} of {kinds}: Kubernetes {report.version}{servers}{left_out}"
     if report.added:
         yield f"{_count(report.added, 'object')} that every cluster has {'was' if report.added == 1 else 'were'} added"
     if report.redacted:

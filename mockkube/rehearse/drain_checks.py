@@ -18,7 +18,8 @@ def check_drains(upgrade: Upgrade) -> Iterator[Finding]:
     for budget in upgrade.list_kind("PodDisruptionBudget"):
         budgets.setdefault(budget["metadata"].get("namespace", ""), []).append(budget)
     for pod in upgrade.list_kind("Pod"):
-        if is_evicted_by_drain(pod):
+        # A pod without a node is on none that is drained.
+        if is_evicted_by_drain(pod) and (pod.get("spec") or {}).get("nodeName"):
             yield from _check_pod(pod, budgets.get(pod["metadata"].get("namespace", ""), []))
 
 

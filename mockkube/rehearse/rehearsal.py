@@ -26,6 +26,7 @@ _SMALL_OBJECTS: Final = 1000
 _PLAYED_OBJECTS_MAX: Final = 20_000
 # Kinds that `kubectl get all` leaves out.
 _HARMFUL_KINDS: Final = (
+    "Node",
     "PodDisruptionBudget",
     "ValidatingWebhookConfiguration",
     "MutatingWebhookConfiguration",

@@ -5,6 +5,7 @@ import pytest
 from mockkube.importing.cluster_import import ImportOptions, import_objects
 from mockkube.importing.dump_files import parse_dump
 from mockkube.importing.errors import UnreadableDumpError
+from mockkube.importing.import_text import render_import
 
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web"}, "spec": {"containers": []}}
 
@@ -36,3 +37,11 @@ def test_an_object_without_a_namespace_is_in_the_default_one() -> None:
     entries = import_objects([POD]).contents.entries
     [value] = [value for key, value in entries.items() if key.endswith("/pods/default/web")]
     assert b'"namespace":"default"' in value
+
+
+def test_the_first_line_says_how_much_is_left_out() -> None:
+    scale = {"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": {"name": "web"}}
+    report = import_objects([POD, scale]).report
+    lines = list(render_import(report, None, 10))
+    assert lines[0] == "Imported 2 objects of 2 kinds: Kubernetes 1.36; 1 left out, see below"
+    assert "Left out: 1 Scale.autoscaling: 1.36 stores no Scale of autoscaling/v1, and no CRD defines it" in lines

@@ -175,3 +175,9 @@ def test_orders_with_the_same_problems_share_their_lines() -> None:
         f"kubelets of {pool} to 1.37; back: kubelets of {pool} to 1.36" for pool in ("a", "b")
     ]
     assert sum(one.count("default/web-") for one in lines) == 3
+
+
+def test_a_pod_without_a_node_stops_no_drain() -> None:
+    pod = realistic.make_pod("waiting", "default", ("v1", "None", "x"), {}, "w1")
+    del pod["metadata"]["ownerReferences"], pod["spec"]["nodeName"]
+    assert play(make_upgrade("1.36", "1.37", pod), orders_max=0).breaks == []
