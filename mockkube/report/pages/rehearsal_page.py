@@ -31,7 +31,8 @@ def render(rehearsal: Rehearsal) -> str:
         "rehearsal.html.j2",
         title=f"Upgrade from {rehearsal.before} to {rehearsal.after}",
         headline=f"{describe_verdict(rehearsal)}.",
-        scope=f"{count_noun(rehearsal.objects, 'object')} on {count_noun(rehearsal.nodes, 'node')}",
+        scope=f"{count_noun(rehearsal.objects, 'object')} checked, {len(rehearsal.results)} of "
+        f"{count_noun(len(rehearsal.orders), 'supported order')} played",
         tone="good" if rehearsal.is_safe else "bad",
         lines=list(list_lines(rehearsal)),
         panels=[draw_orders(rehearsal)] if rehearsal.results else [],
@@ -55,7 +56,8 @@ def list_lines(rehearsal: Rehearsal) -> Iterator[str]:
     """Yield what breaks, the first findings only, and what to do before the upgrade."""
     for one in rehearsal.breaks[:_LINES_MAX]:
         field = f"`{one.field}`: " if one.field and one.field not in one.text else ""
-        text = f"{field}{one.text}"
+        objects = f" ({one.describe_objects()})" if one.objects else ""
+        text = f"{field}{one.text}{objects}"
         remedy = f" **Before the upgrade:** {one.remedy}." if one.remedy else ""
         yield f"{text[:1].upper()}{text[1:]}.{remedy}"
     if (more := len(rehearsal.breaks) - _LINES_MAX) > 0:

@@ -28,7 +28,7 @@ def render(result: WhatIfResult) -> str:
         scope=f"{result.base} · Kubernetes {result.version} · {format_seconds(result.seconds)} of virtual time",
         headline=describe_answer(result),
         tone="good" if result.is_good else "bad",
-        lines=[describe_variant(one, baseline) for one in variants],
+        lines=[describe_variant(one, baseline) for one in sorted(variants, key=lambda one: one.is_good)],
         head=[one.capitalize() for one in SUMMARY_HEAD],
         rows=[(one, summarize(one, baseline)) for one in result.variants],
         charts=draw_charts(result.variants),
