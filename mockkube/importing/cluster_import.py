@@ -93,6 +93,8 @@ class ImportReport:
     # Nodes whose kubelet does not report, so that it is not simulated.
     silent_nodes: list[str] = field(default_factory=list)
     api_servers: int = 1
+    # True if neither the options nor an object name the version.
+    is_version_assumed: bool = False
 
     @property
     def total(self) -> int:
@@ -158,8 +160,9 @@ class _Importer:
         self._servers = [
             obj for obj in pods if obj["metadata"].get("namespace") == "kube-system" and find_api_servers([obj])
         ]
-        version = _check_version(options.version or find_version(self._servers, self._nodes) or DEFAULT)
-        self._report = ImportReport(version)
+        known = options.version or find_version(self._servers, self._nodes)
+        version = _check_version(known or DEFAULT)
+        self._report = ImportReport(version, is_version_assumed=known is None)
         self._gates = find_gates(objects)
         _check_gates(version, options.feature_gates)
         trains = default_trains()

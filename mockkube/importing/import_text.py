@@ -18,6 +18,8 @@ def render_import(report: ImportReport, check: SnapshotCheck | None, rows_max: i
     kinds = _count(len(report.objects), "kind")
     left_out = f"; {report.left_out.total():,} left out, see below" if report.left_out else ""
     yield f"Imported {_count(report.total, 'object')} of {kinds}: Kubernetes {report.version}{servers}{left_out}"
+    if report.is_version_assumed:
+        yield f"Version {report.version} is assumed, as no node or static pod has one: --version sets it"
     if report.added:
         yield f"{_count(report.added, 'object')} that every cluster has {'was' if report.added == 1 else 'were'} added"
     if report.redacted:
@@ -65,6 +67,7 @@ def import_to_json(report: ImportReport, check: SnapshotCheck | None) -> dict[st
     """Return the report as JSON."""
     return {
         "version": str(report.version),
+        "versionAssumed": report.is_version_assumed,
         "objects": dict(report.objects),
         "added": report.added,
         "redactedSecrets": report.redacted,

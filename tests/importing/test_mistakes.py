@@ -44,4 +44,5 @@ def test_the_first_line_says_how_much_is_left_out() -> None:
     report = import_objects([POD, scale]).report
     lines = list(render_import(report, None, 10))
     assert lines[0] == "Imported 2 objects of 2 kinds: Kubernetes 1.36; 1 left out, see below"
+    assert lines[1] == "Version 1.36 is assumed, as no node or static pod has one: --version sets it"
     assert "Left out: 1 Scale.autoscaling: 1.36 stores no Scale of autoscaling/v1, and no CRD defines it" in lines
