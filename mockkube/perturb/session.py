@@ -208,7 +208,9 @@ class _Session:
                 break
             quiet = max(learnt.quiet_seconds, QUIET_SECONDS) * _QUIET_FACTOR
             learnt = replace(learnt, quiet_seconds=min(quiet, QUIET_SECONDS_MAX))
-            text = f"reference runs 1 to {count} again, until nothing happens for {learnt.quiet_seconds:.1f} s"
+            why = "they differ in whole objects" if reference.differs_in_objects else "the controller wrote nothing"
+            runs = "reference run 1" if count == 1 else f"reference runs 1 to {count}"
+            text = f"{runs} again, as {why}: each step until nothing happens for {learnt.quiet_seconds:.1f} s"
             self._on_progress(Progress(0, 0, 0, text))
             reference = Reference.from_records(await self._play_undisturbed(count, learnt), self._workload)
         return reference

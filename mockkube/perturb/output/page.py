@@ -7,7 +7,7 @@ from mockkube.perturb.findings import Finding
 from mockkube.perturb.output.headline import describe_headline, describe_scope
 from mockkube.perturb.output.hints import describe_cause, explain_names, list_warnings
 from mockkube.perturb.output.reproduction import format_command, summarize
-from mockkube.perturb.output.tiles import TILE_KEYS, list_tiles
+from mockkube.perturb.output.tiles import list_keys, list_tiles
 from mockkube.perturb.recorder import StepRecord
 from mockkube.perturb.session import SessionResult
 from mockkube.perturb.timeline import EntryKind, TimelineEntry, build_timeline, cut_timeline
@@ -50,14 +50,15 @@ def render_report(result: SessionResult) -> str:
         for one in views
     ]
     warnings = list(list_warnings(result))
+    rows = list_tiles(result, {one.finding.signature: f"#{one.anchor}" for one in views})
     return render_page(
         "perturb.html.j2",
         title=f"mockkube perturb: {summarize(result)}",
         headline=describe_headline(result),
         lines=[*found[:_LINES_MAX], *warnings],
         scope=describe_scope(result),
-        tile_rows=list_tiles(result, {one.finding.signature: f"#{one.anchor}" for one in views}),
-        tile_keys=TILE_KEYS,
+        tile_rows=rows,
+        tile_keys=list_keys(rows),
         links=list(_links(views)),
         counts=list(_list_figures(result)),
         findings=views,

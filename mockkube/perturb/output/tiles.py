@@ -1,6 +1,6 @@
 """Perturbations as tiles: a row for each kind."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from mockkube.perturb.session import PerturbationResult, SessionResult
@@ -13,10 +13,10 @@ _BAD, _MISSED, _GOOD, _NOT_TRIED = (
     ("none", "not tried"),
 )
 _KNOWN: Final = ("good", "known finding")
-TILE_KEYS: Final = (
+_TILE_KEYS: Final = (
     TileKey("bad", "finding: the controller does not recover"),
     TileKey("wait", "did not take place"),
-    TileKey("good", "ok: it ends as undisturbed, or otherwise as is known to be right"),
+    TileKey("good", "ok: ends as undisturbed, or as is known to be right"),
     TileKey("none", "not tried for lack of time"),
 )
 
@@ -32,6 +32,12 @@ def list_tiles(result: SessionResult, links: Mapping[str, str]) -> list[TileRow]
         rows.setdefault(perturbation.kind, []).append(Tile(*_NOT_TRIED, perturbation.text))
     ordered = sorted(rows.items(), key=lambda row: all(one.tone != "bad" for one in row[1]))
     return [TileRow(kind, tiles) for kind, tiles in ordered]
+
+
+def list_keys(rows: Sequence[TileRow]) -> list[TileKey]:
+    """Return what the colours of these tiles mean."""
+    tones = {tile.tone for row in rows for tile in row.tiles}
+    return [key for key in _TILE_KEYS if key.tone in tones]
 
 
 def _judge(one: PerturbationResult) -> tuple[str, str]:

@@ -9,6 +9,7 @@ from mockkube.perturb.output.console import render_result
 from mockkube.perturb.output.junit import render_junit
 from mockkube.perturb.output.markdown import render_markdown
 from mockkube.perturb.output.page import render_report
+from mockkube.perturb.output.picture import render_picture
 from mockkube.perturb.recorder import RunRecord
 from mockkube.perturb.session import SessionOptions, SessionResult, run_session
 from mockkube.perturb.workload import KnownFinding
@@ -175,6 +176,12 @@ class UnreachedPlayer(Player):
         one = await super().play(plan, clock)
         one.reached = frozenset()
         return one
+
+
+async def test_a_legend_has_only_the_colours_that_are_there() -> None:
+    picture = render_picture(await run(Player(CRASHES[0]), seconds_max=600.0))
+    assert "finding: the controller does not recover" in picture
+    assert "not tried for lack of time" not in picture
 
 
 async def test_a_perturbation_that_did_not_take_place_is_skipped_in_junit() -> None:
