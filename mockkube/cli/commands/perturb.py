@@ -70,7 +70,7 @@ def command(command: tuple[str, ...], directory: Path | None, *, lists: bool, sc
         command=command,
     )
     with without_logs() if not options["verbose"] else nullcontext():
-        progress = _make_progress(hide=options["quiet"])
+        progress = _make_progress(hide=options["quiet"], with_counts=not lists)
         result = asyncio.run(_run_until_signal(run_session(workload, session_options, RealClock(), progress)))
     if result is None:
         return Exit.INTERRUPTED
@@ -101,9 +101,9 @@ async def _run_until_signal(session: "Coroutine[Any, Any, SessionResult]") -> "S
         return None
 
 
-def _make_progress(*, hide: bool) -> "Callable[[Progress], None]":
+def _make_progress(*, hide: bool, with_counts: bool) -> "Callable[[Progress], None]":
     def show(progress: "Progress") -> None:
-        if hide:
+        if hide or (progress.total and not with_counts):
             return
         if not progress.total:
             print(progress.text, file=sys.stderr, flush=True)

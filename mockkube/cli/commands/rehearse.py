@@ -1,7 +1,9 @@
 """`mockkube rehearse`: try an upgrade on an imported cluster."""
 
 import asyncio
+import shlex
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +14,7 @@ from mockkube.cli.exits import Exit
 from mockkube.cli.options import output_option
 from mockkube.cli.parameters import parse_gate_flags, parse_version_flag
 from mockkube.cli.picture_option import picture_option, write_picture
+from mockkube.cli.repeated_command import list_arguments
 from mockkube.cli.result_output import print_result
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 
@@ -59,7 +62,7 @@ def command(sources: tuple[str, ...], target: str, output: str, **options: Any) 
         progress = _show_nothing if options["quiet"] else _show_progress
         result = asyncio.run(rehearse(upgrade, orders_max=options["orders_max"], on_progress=progress))
     _print_result(result, output)
-    _write_files(result, {**options, "sources": sources})
+    _write_files(result, options, list_arguments(click.get_current_context()))
     return Exit.OK if result.is_safe else Exit.FAILED
 
 
@@ -80,19 +83,19 @@ def _print_result(result: "Rehearsal", output: str) -> None:
     print_result(result, output, to_json=to_json, render_markdown=render_markdown, render_table=render_table)
 
 
-def _write_files(result: "Rehearsal", options: dict[str, Any]) -> None:
+def _write_files(result: "Rehearsal", options: dict[str, Any], arguments: Sequence[str]) -> None:
     from mockkube.rehearse.runbook import render_runbook
 
     if options["picture"]:
         from mockkube.report.pictures import rehearsal_card
 
-        write_picture(options, rehearsal_card.render(result, options["sources"]))
+        write_picture(options, rehearsal_card.render(result, arguments))
     for flag in ("report", "runbook"):
         if path := options[flag]:
             if flag == "report":
                 from mockkube.report.pages.rehearsal_page import render
 
-                text = render(result)
+                text = render(result, shlex.join(["mockkube", "rehearse", *arguments]))
             else:
                 text = render_runbook(result)
             try:

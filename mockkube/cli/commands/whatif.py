@@ -1,6 +1,7 @@
 """`mockkube whatif`: play a cluster with and without changes, and compare."""
 
 import asyncio
+import shlex
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -13,6 +14,7 @@ from mockkube.cli.exits import Exit
 from mockkube.cli.options import output_option
 from mockkube.cli.parameters import parse_duration_flag
 from mockkube.cli.picture_option import picture_option, write_picture
+from mockkube.cli.repeated_command import list_arguments
 from mockkube.cli.result_output import print_result
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 
@@ -74,14 +76,12 @@ def command(sources: tuple[str, ...], output: str, **options: Any) -> Exit:
     except WhatIfError as error:
         raise ConfigurationError(str(error)) from None
     _print_result(result, output)
-    _write_report(result, options["report"])
+    arguments = list_arguments(click.get_current_context())
+    _write_report(result, options["report"], shlex.join(["mockkube", "whatif", *arguments]))
     if options["picture"]:
         from mockkube.report.pictures import whatif_card
 
-        changes = [part for text in options["changes"] for part in ("--change", text)]
-        files = [part for path in options["change_files"] for part in ("--change-file", path)]
-        configs = [part for path in options["scheduler_configs"] for part in ("--scheduler-config", path)]
-        write_picture(options, whatif_card.render(result, [*sources, *changes, *files, *configs]))
+        write_picture(options, whatif_card.render(result, arguments))
     return Exit.OK if result.is_good else Exit.FAILED
 
 
@@ -142,12 +142,12 @@ def _print_result(result: "WhatIfResult", output: str) -> None:
     print_result(result, output, to_json=to_json, render_markdown=render_markdown, render_table=render_table)
 
 
-def _write_report(result: "WhatIfResult", path: str | None) -> None:
+def _write_report(result: "WhatIfResult", path: str | None, command: str) -> None:
     if not path:
         return
     from mockkube.report.pages.whatif_page import render
 
     try:
-        Path(path).write_text(render(result))
+        Path(path).write_text(render(result, command))
     except OSError as error:
         raise StartError(f"--report: {path}: {error.strerror}: give a file that can be written") from None

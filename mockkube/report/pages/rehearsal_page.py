@@ -24,8 +24,8 @@ _ORDER_TEXT: Final = (
 _LINES_MAX: Final = 3
 
 
-def render(rehearsal: Rehearsal) -> str:
-    """Return the page."""
+def render(rehearsal: Rehearsal, command: str = "") -> str:
+    """Return the page; the command repeats the rehearsal."""
     changes = [one for one in rehearsal.findings if not one.breaks]
     return render_page(
         "rehearsal.html.j2",
@@ -46,6 +46,7 @@ def render(rehearsal: Rehearsal) -> str:
         ],
         results=rehearsal.results,
         runbook=render_runbook(rehearsal),
+        command=command,
         format_order=format_order,
         format_verdict=format_verdict,
         list_problems=list_problems,

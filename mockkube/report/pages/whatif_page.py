@@ -19,8 +19,8 @@ from mockkube.whatif.whatif_text import (
 )
 
 
-def render(result: WhatIfResult) -> str:
-    """Return the page."""
+def render(result: WhatIfResult, command: str = "") -> str:
+    """Return the page; the command repeats the what-if."""
     baseline, variants = result.baseline, result.variants[1:]
     return render_page(
         "whatif.html.j2",
@@ -40,6 +40,7 @@ def render(result: WhatIfResult) -> str:
         workload_head=[one.capitalize() for one in WORKLOAD_HEAD],
         shorten=shorten,
         legend=LEGEND,
+        command=command,
     )
 
 

@@ -19,8 +19,8 @@ _KEYS: Final = (
 )
 
 
-def render(rehearsal: Rehearsal, sources: Sequence[str]) -> str:
-    """Return the picture as SVG; the sources are those of the command line."""
+def render(rehearsal: Rehearsal, arguments: Sequence[str]) -> str:
+    """Return the picture as SVG; the arguments of the command line repeat it."""
     pools = f", {count_noun(len(rehearsal.pools), 'pool')}" if rehearsal.pools else ""
     return render_card(
         Card(
@@ -28,7 +28,7 @@ def render(rehearsal: Rehearsal, sources: Sequence[str]) -> str:
             f"{count_noun(rehearsal.objects, 'object')} on {count_noun(rehearsal.nodes, 'node')}{pools}",
             f"{describe_verdict(rehearsal)}.",
             "good" if rehearsal.is_safe else "bad",
-            shlex.join(["mockkube", "rehearse", *sources, "--to", str(rehearsal.after)]),
+            shlex.join(["mockkube", "rehearse", *arguments]),
             panels=[draw_orders(rehearsal, _ROWS_MAX)] if rehearsal.results else [],
             lines=[f"{one.text}: {one.remedy}" if one.remedy else one.text for one in rehearsal.breaks],
             keys=_KEYS if rehearsal.results else [],

@@ -33,6 +33,8 @@ def test_a_safe_upgrade_is_answered_with_a_page_and_a_runbook(mockkube: Mockkube
     for text in (page.read_text(), picture.read_text()):
         assert "From 1.36 to 1.37 on 2 nodes: nothing breaks" in text
     assert "for node in w1 w2; do" in runbook.read_text()
+    # What repeats it has the options that were given, without the files that were written.
+    assert f"<code>mockkube rehearse {dump} --to 1.37 --orders 1</code>" in page.read_text()
 
 
 @pytest.mark.heavy

@@ -1,7 +1,9 @@
 """`mockkube whatif` as a user types it."""
 
 import json
+import shlex
 from collections.abc import Callable
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -102,13 +104,16 @@ def test_consolidation_shows_what_it_saves_and_disrupts(mockkube: Mockkube, mani
 
 
 def test_a_pod_without_a_controller_is_lost_with_its_node(mockkube: Mockkube, tmp_path: Path) -> None:
-    path = tmp_path / "bare.yaml"
+    path, page = tmp_path / "bare.yaml", tmp_path / "page.html"
     path.write_text(
         "apiVersion: v1\nkind: Node\nmetadata: {name: one, labels: {topology.kubernetes.io/zone: a}}\n---\n"
         "apiVersion: v1\nkind: Pod\nmetadata: {name: bare}\nspec: {containers: [{name: c, image: x}]}\n"
     )
-    answer = mockkube("whatif", str(path), "--change", "zone a gone", "--settle", "1m", "--for", "5m", "--quiet")
+    options = ("--change", "zone a gone", "--settle", "1m", "--for", "5m", "--price", "*=0.1")
+    answer = mockkube("whatif", str(path), *options, "--quiet", "--report", str(page))
     assert answer.code == 1
+    again = unescape(page.read_text()).partition("Run it again: <code>")[2].partition("</code>")[0]
+    assert set(shlex.split(again)) == {"mockkube", "whatif", str(path), *options}
     assert answer.out.startswith("The change does lasting harm: pods without a controller are lost.\n")
     assert "zone a gone: no workload lacks a replica; 1 pod without a controller is lost" in answer.out
 
