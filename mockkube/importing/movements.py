@@ -14,6 +14,8 @@ from mockkube.lazy_dataclasses import dataclass
 SECONDS: Final = 600.0
 # Renewed all the time, and written about what changes: neither is a change itself.
 _RENEWED: Final = ("coordination.k8s.io/leases", "core/events", "events.k8s.io/events")
+# API servers create one for each version of a CRD; dumps of kubectl lack them unless they are asked for.
+_API_SERVICES: Final = "apiregistration.k8s.io/apiservices"
 _HEARTBEATS: Final = ("lastHeartbeatTime",)
 _FIELDS_MAX: Final = 6
 
@@ -64,7 +66,7 @@ def summarize_movements(steps: Iterable[TraceStep]) -> list[Movement]:
         # No operator acts, so that writes outside the steps of components are those of API servers.
         component = API_SERVER if step.worker == OPERATOR else step.worker
         for write in step.writes:
-            if write.resource in _RENEWED:
+            if write.resource in _RENEWED or (write.resource == _API_SERVICES and write.verb == "create"):
                 continue
             fields = tuple(_list_fields(write))
             if write.verb == "update" and not fields:

@@ -129,6 +129,13 @@ async def test_what_moves_names_the_component_that_moves_it() -> None:
     assert {one.component.partition("/")[0] for one in movements} >= {"kube-scheduler", "kubelet"}
 
 
+async def test_an_api_service_that_the_server_creates_for_a_crd_is_no_movement() -> None:
+    contents, _ = await complete_contents(import_objects([CRD]).contents)
+    assert "apiregistration.k8s.io/apiservices" not in {
+        one.resource for one in (await check_snapshot(contents)).movements
+    }
+
+
 async def test_a_node_that_is_not_ready_stays_as_it_is() -> None:
     states = {"w1": "True", "w2": "Unknown", "w3": "False"}
     nodes = [realistic.make_node(name, ready=ready) for name, ready in states.items()]
