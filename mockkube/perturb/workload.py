@@ -14,7 +14,9 @@ from mockkube.scenario.fields import Seconds
 from mockkube.scenario.matching import find_differences
 from mockkube.scenario.scenario import ScenarioOperation
 
-# Seconds without activity after which the first reference run is at rest; later runs take what they have learnt.
+# Seconds without activity after which the first reference run is at rest: controllers that look again after five
+# seconds are not judged before. Later runs take what they have learnt, and at least QUIET_SECONDS to learn again.
+FIRST_QUIET_SECONDS: Final = 6.0
 QUIET_SECONDS: Final = 2.0
 PATIENCE_SECONDS: Final = Seconds(20.0)
 STEP_SECONDS_MAX: Final = Seconds(60.0)

@@ -30,7 +30,7 @@ from mockkube.perturb.perturbation import Perturbation
 from mockkube.perturb.processes import SUCCESS, ControllerProcess
 from mockkube.perturb.recorder import RunRecord, RunRecorder, StepRecord
 from mockkube.perturb.reference import Reference, list_writes_per_second
-from mockkube.perturb.workload import QUIET_SECONDS, ProcessSpec, Workload
+from mockkube.perturb.workload import FIRST_QUIET_SECONDS, ProcessSpec, Workload
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.random import Random
 from mockkube.scenario.errors import ScenarioError, StepFailed, StepNotSupported
@@ -236,7 +236,8 @@ class _WorkloadRun:
                 self._record.error += ": it has to run in the foreground until it is killed"
             raise _RunOver
         reference = self._reference
-        seconds = self._workload.quiet_seconds or QUIET_SECONDS if reference is None else reference.quiet_seconds
+        learnt = FIRST_QUIET_SECONDS if reference is None else reference.quiet_seconds
+        seconds = self._workload.quiet_seconds or learnt
         expected = frozenset[str]() if reference is None else reference.expected_watches
         # Watches that a fault keeps from being opened are not waited for.
         return self._recorder.is_quiet(seconds, frozenset() if self._injector.is_in_force else expected)
