@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from mockkube.atlas.gate_entry import GateEntry, GateOrderResult, GateStatus, HalfWayState
-from mockkube.report.sentences.gate_answer import describe_answer, describe_claim, describe_loss, describe_verdict
+from mockkube.report.sentences.gate_answer import describe_answer, describe_claim, describe_rollback, describe_verdict
 from mockkube.report.wording import SHORT, count_noun, format_order, join_words
 
 # Lines of a list that are shown; the others are counted.
@@ -29,7 +29,7 @@ def render_index(entries: Sequence[GateEntry]) -> str:
         _INTRODUCTION,
         _count(entries),
         "",
-        "| gate | at | components | not tried on | verdict | lost by turning it off |",
+        "| gate | at | components | not tried on | verdict | after turning it off |",
     ]
     lines.append("| --- | --- | --- | --- | --- | --- |")
     lines += [_index_row(one) for one in played]
@@ -60,7 +60,7 @@ def _index_row(entry: GateEntry) -> str:
     name = f"[{entry.gate}]({entry.gate}.md)"
     components = ", ".join(SHORT[name] for name in entry.exercised)
     missing = ", ".join(SHORT.get(name, name) for name in entry.not_tried)
-    cells = (name, entry.version or "–", components, missing, describe_verdict(entry), describe_loss(entry))
+    cells = (name, entry.version or "–", components, missing, describe_verdict(entry), describe_rollback(entry))
     return f"| {' | '.join(cells)} |"
 
 
@@ -82,7 +82,7 @@ def render_gate(entry: GateEntry) -> str:
     """Return the page of one gate: the answer first."""
     parts = [f"# {entry.gate}", entry.feature, f"**{describe_answer(entry)}**"]
     if entry.rollback is not None:
-        parts.append(f"Turning it off loses: {describe_loss(entry)}.")
+        parts.append(f"After turning it off: {describe_rollback(entry)}.")
     parts += [claim for claim in (describe_claim(entry),) if claim]
     parts += ["## Stages", _format_stages(entry), "## Components", _list_readers(entry)]
     if entry.states:
@@ -117,8 +117,13 @@ def _list_readers(entry: GateEntry) -> str:
         if name not in known
     ]
     if entry.version:
-        lines.append(f"\nPlayed at {entry.version}{_format_base(entry.base)}.")
+        lines.append(f"\nPlayed at {entry.version}{_format_base(entry.base)}. {_format_workload(entry)}")
     return "\n".join(lines)
+
+
+def _format_workload(entry: GateEntry) -> str:
+    file = f"conformance/gates/{entry.gate}.yaml"
+    return f"The workload is [{file}](../../{file}); `mockkube atlas {entry.gate}` plays it again."
 
 
 def _format_base(base: Mapping[str, bool]) -> str:

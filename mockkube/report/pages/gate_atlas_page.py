@@ -8,7 +8,7 @@ from mockkube.report.gate_markdown import LINES_MAX, format_trouble
 from mockkube.report.sentences.gate_answer import (
     describe_answer,
     describe_claim,
-    describe_loss,
+    describe_rollback,
     describe_verdict,
     find_tone,
 )
@@ -45,7 +45,7 @@ def render(entries: Sequence[GateEntry]) -> str:
         tones=_TONES,
         describe_answer=describe_answer,
         describe_claim=describe_claim,
-        describe_loss=describe_loss,
+        describe_rollback=describe_rollback,
         describe_verdict=describe_verdict,
         find_tone=find_tone,
         format_trouble=format_trouble,

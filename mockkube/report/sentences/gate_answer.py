@@ -1,15 +1,17 @@
 """What the atlas says about a gate, in sentences: in which order it can be flipped, and what a rollback loses."""
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 from mockkube.atlas.gate_entry import FlipVerdict, GateEntry, GateOrderResult, GateStatus
 from mockkube.report.sentences.order_rules import find_rule
-from mockkube.report.wording import join_words
+from mockkube.report.wording import count_noun, join_words
 
 _PATHS_SHOWN_MAX: Final = 3
 # Requests that are steps of the workload, instead of objects.
 _STEP: Final = "step "
+_INDEX: Final = re.compile(r"\[[^]]*\]")
 
 
 def describe_verdict(entry: GateEntry) -> str:
@@ -95,11 +97,11 @@ def _is_position(rule: str) -> bool:
     return rule.startswith("`") and rule.endswith((" last", " first"))
 
 
-def describe_loss(entry: GateEntry) -> str:
-    """Return what turning the gate off loses, for a table."""
+def describe_rollback(entry: GateEntry) -> str:
+    """Return what happens to objects after the gate is turned off, for a table."""
     if entry.rollback is None:
         return ""
-    parts = [f"{what} of new objects" for what in _format_dropped(entry.dropped)]
+    parts = [f"new objects lose {join_words(list(_format_dropped(entry.dropped)))}"] if entry.dropped else []
     if any(not name.startswith(_STEP) for name in entry.refused):
         parts.append("new objects are refused")
     if any(name.startswith(_STEP) for name in entry.refused):
@@ -109,20 +111,19 @@ def describe_loss(entry: GateEntry) -> str:
     if entry.rollback.existing:
         parts.append("existing objects change")
     if not parts:
-        parts.append("new objects are treated as without the gate" if entry.rollback.new else "nothing")
+        parts.append("new objects are treated as without the gate" if entry.rollback.new else "nothing changes")
     return "; ".join(parts)
 
 
 def _format_dropped(dropped: Sequence[str]) -> Iterator[str]:
     seen: list[str] = []
     for one in dropped:
-        path = one.partition(" ")[2]
-        field = path.rpartition("]")[2].lstrip(".") or path
+        field = _INDEX.sub("[*]", one.partition(" ")[2])
         if field not in seen:
             seen.append(field)
     yield from (f"`{field}`" for field in seen[:_PATHS_SHOWN_MAX])
     if len(seen) > _PATHS_SHOWN_MAX:
-        yield f"{len(seen) - _PATHS_SHOWN_MAX} more fields"
+        yield count_noun(len(seen) - _PATHS_SHOWN_MAX, "more field")
 
 
 def describe_claim(entry: GateEntry) -> str:

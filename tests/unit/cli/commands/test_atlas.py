@@ -17,7 +17,7 @@ def test_a_gate_is_answered(mockkube: Mockkube) -> None:
     answer = mockkube("atlas", "HostnameOverride")
     assert answer.code == 0
     assert answer.out.startswith("# HostnameOverride\n")
-    assert "Turning it off loses: `spec.hostnameOverride` of new objects." in answer.out
+    assert "After turning it off: new objects lose `spec.hostnameOverride`." in answer.out
 
 
 @pytest.mark.heavy
