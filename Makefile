@@ -46,7 +46,7 @@ help:
 	@echo "make oracle    compare with recorded answers of the real one, where they are at hand"
 	@echo "make claims    play conformance/, renew docs/conformance.md and the numbers in README.md"
 	@echo "make mutants   break the code in 90 places, one at a time: which scenarios and tests notice? (ARGS='--first')"
-	@echo "make explorations  try all orders of all plans in conformance/plans: minutes"
+	@echo "make explorations  try all orders of all plans in conformance/plans: an hour or two"
 	@echo "make judge     compare mockkube explore with an independent judge on 300 generated plans"
 	@echo "make kinds     renew the index of kinds from their records in mockkube/api/kinds"
 	@echo "make types     renew the types of Kubernetes releases in mockkube/api/data/published"

@@ -167,12 +167,14 @@ def _undisturbed(plan: RolloutPlan, downs: Sequence[Order]) -> frozenset[Order]:
 
 
 @pytest.mark.long
+@pytest.mark.timeout(7200)
 @pytest.mark.parametrize("path", SAMPLED, ids=[path.stem for path in SAMPLED])
 def test_all_orders_of_the_other_plans(path: Path) -> None:
     plan = load(path)
     with ParallelPlayer(plan, os.cpu_count() or 1) as players:
         result = explore_plan(plan, players)
-    assert result.mismatches == 0
+    # Where nodes are equally good, the one that a scheduler draws depends on how often it has drawn before.
+    assert result.verdict_mismatches == 0
     found = {order.name: str(verdict.verdict) for order, verdict in result.list_written()}
     # A document's order may fail only in combination with others, so it is never safer than with those of documents.
     assert {name for name, verdict in found.items() if verdict == "safe"} <= {
