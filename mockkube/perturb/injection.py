@@ -11,7 +11,7 @@ from mockkube.apiserver.http.requests.observed_request import ObservedRequest
 from mockkube.client.protocol import Client, Key
 from mockkube.cluster.control_plane import ControlPlane
 from mockkube.lazy_dataclasses import dataclass
-from mockkube.perturb.normalization import ObjectId
+from mockkube.perturb.normalization import TOUCHED, ObjectId
 from mockkube.perturb.perturbation import Perturbation, StalePoint, make_fault
 from mockkube.perturb.processes import ControllerProcess
 from mockkube.perturb.recorder import RunRecorder
@@ -23,7 +23,6 @@ _FAULTS: Final = "faults"
 _FOLLOW_SECONDS: Final = 0.001
 _ERROR_MIN: Final = 400
 _STOLEN_SECONDS: Final = 5
-_TOUCHED: Final = "mockkube.dev/touched"
 
 StartTask = Callable[[Coroutine[Any, Any, None]], None]
 
@@ -125,7 +124,7 @@ class _Injection:
         key = Key(observed.namespace, observed.name)
         with suppress(ApiError):
             for value in ("true", None):
-                patch = {"metadata": {"annotations": {_TOUCHED: value}}}
+                patch = {"metadata": {"annotations": {TOUCHED: value}}}
                 await self._client.patch(kind, key, patch, patch_type=PatchType.MERGE)
 
     def note_response(self, observed: ObservedRequest) -> None:

@@ -20,7 +20,9 @@ NOISE: Final = frozenset(("events", "events.events.k8s.io", "leases.coordination
 WHOLE: Final = "*"
 _DROPPED_METADATA: Final = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields", "selfLink")
 # When a pod changed last of which endpoints tell; they have it or not by how changes come together.
-_DROPPED_ANNOTATIONS: Final = frozenset(("endpoints.kubernetes.io/last-change-trigger-time",))
+# Annotation with which another client changes an object, and removes it again; controllers may have copied it.
+TOUCHED: Final = "mockkube.dev/touched"
+_DROPPED_ANNOTATIONS: Final = frozenset(("endpoints.kubernetes.io/last-change-trigger-time", TOUCHED))
 _DROPPED_FIELDS: Final = frozenset(("observedGeneration",))
 _TIME: Final = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[+-]\d\d:?\d\d)?")
 _UID: Final = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")

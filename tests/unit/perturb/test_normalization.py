@@ -61,6 +61,11 @@ def test_the_time_of_the_last_trigger_does_not_count_even_if_it_is_absent() -> N
     assert differences(state(config_map("a", uid(1), annotations=trigger)), state(config_map("a", uid(1)))) == []
 
 
+def test_the_annotation_of_a_conflict_does_not_count_where_a_controller_has_copied_it() -> None:
+    copied = config_map("a", uid(1), annotations={"mockkube.dev/touched": "true", "kept": "1"})
+    assert differences(state(copied), state(config_map("a", uid(1), annotations={"kept": "1"}))) == []
+
+
 def test_generated_names_are_compared_by_prefix_owner_and_number() -> None:
     def run(first: str, second: str, parent: int) -> Any:
         owned = {"generateName": "p-", "ownerReferences": [{"uid": uid(parent), "controller": True}]}
