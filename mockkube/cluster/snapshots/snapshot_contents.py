@@ -61,7 +61,7 @@ class SnapshotContents:
             entries = {key: value.encode() for key, value in map(orjson.loads, lines)}
             return cls(entries, head["components"], head.get("time", ""))
         except (ValueError, KeyError, TypeError) as error:
-            raise UnreadableSnapshotError("it is not what 'mockkube import' writes, or damaged") from error
+            raise UnreadableSnapshotError("it is no snapshot, or damaged") from error
 
     async def restore_into(self, store: Store) -> int:
         """Make the store hold exactly these entries; return the revision after that.

@@ -141,7 +141,7 @@ async def test_what_cannot_be_read_changes_nothing_and_says_so(start: Start, tmp
         await control.create(MAPS, config_map("a"))
         restored = await restore(control)
         assert condition(restored, "Restored") == ("False", "Failed")
-        assert restored["status"]["conditions"][1]["message"] == "restoring 1: it is damaged"
+        assert restored["status"]["conditions"][1]["message"] == "restoring 1: it is no snapshot, or damaged"
         assert await names(control) == ["a"]
 
 
