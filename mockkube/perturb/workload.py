@@ -14,9 +14,10 @@ from mockkube.scenario.fields import Seconds
 from mockkube.scenario.matching import find_differences
 from mockkube.scenario.scenario import ScenarioOperation
 
-# Seconds without activity after which the first reference run is at rest: controllers that look again after five
-# seconds are not judged before. Later runs take what they have learnt, and at least QUIET_SECONDS to learn again.
+# Seconds without activity after which the first reference run is at rest. Controllers often look again after five
+# seconds, and are not judged before. Later runs rest for as long as it has shown to be necessary.
 FIRST_QUIET_SECONDS: Final = 6.0
+# The same for runs that are played again, because they were judged too early.
 QUIET_SECONDS: Final = 2.0
 PATIENCE_SECONDS: Final = Seconds(20.0)
 STEP_SECONDS_MAX: Final = Seconds(60.0)

@@ -48,6 +48,7 @@ from mockkube.apiserver.registry.patching import Patch
 from mockkube.apiserver.registry.resource import RequestScope, Resource
 from mockkube.apiserver.registry.updating import UpdateResult
 from mockkube.apiserver.registry.watch_cache import CachedObject
+from mockkube.client.batches import try_update
 from mockkube.client.identity import ClientIdentity
 from mockkube.client.protocol import (
     DELETE_DEFAULT,
@@ -218,7 +219,7 @@ class LocalClient:
             if batch is None or not batch.add(obj):
                 # Whatever is no heartbeat keeps its place among the others.
                 results += await self._write_batch(kind, batch)
-                results.append(await self._try_update(kind, obj))
+                results.append(await try_update(self, kind, obj))
                 batch = None
         return [*results, *await self._write_batch(kind, batch)]
 
@@ -241,15 +242,9 @@ class LocalClient:
             return ()
         shown = await batch.write()
         return [
-            await self._try_update(kind, obj) if one is None else one
+            await try_update(self, kind, obj) if one is None else one
             for obj, one in zip(batch.sent, shown, strict=True)
         ]
-
-    async def _try_update(self, kind: str, obj: Object) -> ReadOnlyObject | Exception:
-        try:
-            return await self.update(kind, obj)
-        except Exception as error:  # the caller raises it, or goes on with the others
-            return error
 
     async def patch(
         self, kind: str, key: Key, patch: object, *, patch_type: PatchType = PatchType.STRATEGIC, subresource: str = ""
