@@ -29,6 +29,7 @@ def open_dask_pool(address: str, workers: int | None) -> "DaskPool":
         if error.name is not None and error.name.partition(".")[0] == "mockkube":
             raise
         raise StartError(
-            f"--dask: {error.name} is not installed: install it with pip install 'mockkube[distributed]'"
+            f"--dask: {error.name} is not installed: install it with pip install '/path/to/mockkube[distributed]' "
+            "(mockkube is not on PyPI)"
         ) from None
     return DaskPool(address)

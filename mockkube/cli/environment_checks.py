@@ -93,7 +93,7 @@ def check_python(environment: Environment) -> _Outcome:
     shown = f"{sys.implementation.name} {sys.version.partition(' ')[0]} at {sys.executable}"
     if sys.version_info[:2] < PYTHON_MIN:
         wanted = ".".join(map(str, PYTHON_MIN))
-        return _failed(f"{shown}, too old", f"uv venv --python {wanted} && uv pip install mockkube")
+        return _failed(f"{shown}, too old", f"uv venv --python {wanted} && uv pip install /path/to/mockkube")
     return _ok(shown)
 
 

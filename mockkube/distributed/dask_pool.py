@@ -112,7 +112,7 @@ class DaskPool:
     def _make_load_error(self, error: object, worker: str = "a worker") -> StartError:
         return StartError(
             f"--dask {self._address}: {worker} cannot load mockkube {read_code_version().mockkube} ({error}): "
-            "install it there with pip install 'mockkube[distributed]'"
+            "install it there with pip install '/path/to/mockkube[distributed]' (mockkube is not on PyPI)"
         )
 
     def _close(self) -> None:

@@ -7,14 +7,15 @@ from mockkube.explore.replay import UNDISTURBED
 from mockkube.report.sentences.answer import Answer
 from mockkube.report.wording import tool_name
 
-INSTALL: Final = "pip install mockkube"
+# mockkube is not on PyPI.
+INSTALL: Final = "pip install /path/to/mockkube"
 
 
 def list_commands(answer: Answer) -> Iterator[str]:
     """Yield the steps: install, save the plan, run the commands."""
     plan = answer.plan
     seed = f" --seed {plan.seed}"
-    yield f"Install {tool_name()} (Python 3.11 or newer): `{INSTALL}`; from its source: `pip install .`"
+    yield f"Install {tool_name()} (Python 3.11 or newer) from its source: `{INSTALL}`."
     yield f"Save the plan below as `{plan.name}.yaml`."
     refuted = [written.name for written, _ in answer.result.refuted_claims]
     because = (
