@@ -15,8 +15,8 @@ def check_rasterizer() -> None:
         import resvg_py
     except ImportError:
         raise RasterizerError(
-            "a PNG needs the extra `picture`: pip install '/path/to/mockkube[picture]' (mockkube is not on PyPI), or give "
-            "a file that ends in .svg"
+            "a PNG needs the extra `picture`: pip install '/path/to/mockkube[picture]' (mockkube is not on PyPI), or "
+            "give a file that ends in .svg"
         ) from None
     # Without a font, text is left out silently.
     if resvg_py.svg_to_bytes(svg_string=_make_sample("M")) == resvg_py.svg_to_bytes(svg_string=_make_sample("")):
