@@ -160,14 +160,14 @@ def _draw_bars(run: Run, total: int) -> Iterator[str]:
 
 
 def _draw_orders(run: Run) -> Iterator[str]:
-    yield _text(ORDERS_LEFT, 34, "mockkube plays every order", "head")
+    yield _text(ORDERS_LEFT, 34, "mockkube runs every order", "head")
     yield _text(ORDERS_LEFT, 54, "in which the components can change", "soft")
     for row, (order, is_safe) in enumerate(run.orders):
         top = LANE_TOP + row * LANE_HEIGHT
         yield _text(ORDERS_LEFT, top + 14, "✓" if is_safe else "✗", "good" if is_safe else "bad")
         yield _text(ORDERS_LEFT + 18, top + 14, order, "order" if is_safe else "orderbad")
     yield _text(ORDERS_LEFT, BARS_TOP + 50, "mockkube demo", "command")
-    yield _text(ORDERS_LEFT, BARS_TOP + 68, "plays this in your terminal", "soft")
+    yield _text(ORDERS_LEFT, BARS_TOP + 68, "runs this in your terminal", "soft")
 
 
 def _text(x: float, y: float, text: str, style: str) -> str:

@@ -34,7 +34,7 @@ class GateSpec:
 
     feature: Annotated[str, "what the gate does, in one sentence"]
     workload: Annotated[tuple[Tree, ...], "objects of users that use the feature"] = ()
-    version: Annotated[str, "the version to play it in (default: chosen by the stages of the gate)"] = ""
+    version: Annotated[str, "the version to run it in (default: chosen by the stages of the gate)"] = ""
     gates: Annotated[Mapping[str, bool], "other gates, of every component"] = field(default_factory=dict)
     together: Annotated[tuple[str, ...], "gates that are flipped together with it"] = ()
     nodes: Annotated[tuple[NodeEntry, ...], "the nodes"] = (NodeEntry(),)

@@ -95,7 +95,7 @@ def _make_progress(plan: InterleavingPlan, *, hide: bool) -> Callable[[SearchRes
 
     def show(result: SearchResult, waiting: int) -> None:
         nonlocal printed_at
-        text = f"{plan.name}: {result.played} schedules played, {waiting} waiting, {len(result.breaks)} races found"
+        text = f"{plan.name}: {result.played} schedules run, {waiting} waiting, {len(result.breaks)} races found"
         if sys.stderr.isatty():
             print(f"\r\033[K{text}", end="", file=sys.stderr, flush=True)
         elif clock.monotonic() - printed_at >= _LINE_INTERVAL_SECONDS:

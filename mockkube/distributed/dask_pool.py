@@ -185,13 +185,13 @@ class DaskPool:
             raise self._make_lost_error() from None
         except KilledWorker:
             raise StartError(
-                f"--dask {self._address}: several workers have died while they played the same call "
-                f"({call.function.__name__}): play with --workers 1 to see why"
+                f"--dask {self._address}: several workers have died while they ran the same call "
+                f"({call.function.__name__}): use --workers 1 to see why"
             ) from None
         except CallProcessDied as error:
             raise StartError(
-                f"--dask {self._address}: a process that played {call.function.__name__} has died {_RETRIES + 1} times "
-                f"({error}): play with --workers 1 to see why"
+                f"--dask {self._address}: a process that ran {call.function.__name__} has died {_RETRIES + 1} times "
+                f"({error}): use --workers 1 to see why"
             ) from None
         except (ImportError, AttributeError) as error:
             raise self._make_load_error(error) from None

@@ -20,7 +20,7 @@ class PathDifference:
 
     def __str__(self) -> str:
         path = ", ".join(map(str, self.moves[: self.at + 1]))
-        return f"{path}: expected {self.expected.harm}, played {self.played.harm}"
+        return f"{path}: expected {self.expected.harm}, found {self.played.harm}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ HELD_MAX: Final = 48
 # How often a path is played whose process has been killed.
 _TRIES_MAX: Final = 3
 _END_SECONDS_MAX: Final = 5.0
-_DIED: Final = "processes that played paths have died: is there enough memory? Explore with fewer --workers"
+_DIED: Final = "processes that ran paths have died: is there enough memory? Explore with fewer --workers"
 
 
 class SequentialPlayer:

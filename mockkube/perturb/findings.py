@@ -21,7 +21,7 @@ class ProblemKind(StrEnum):
     ENDLESS = "writes never end"
     INVARIANT = "invariant broken"
     FORBIDDEN = "forbidden state"
-    FAILED = "does not get on"
+    FAILED = "fails"
 
 
 _DIFFERENCES = {

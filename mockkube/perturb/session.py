@@ -32,7 +32,7 @@ _ESTIMATE_FACTOR: Final = 1.2
 _ATTEMPTS_MAX: Final = 2
 _QUIET_FACTOR: Final = 2.0
 _ADDRESS_IN_USE: Final = "address already in use"
-_PORT_REMEDY: Final = "a port is taken: let the controller listen at port 0, or play one run at a time with --jobs 1"
+_PORT_REMEDY: Final = "a port is taken: let the controller listen at port 0, or run one at a time with --jobs 1"
 
 
 @dataclass(frozen=True, slots=True)

@@ -89,7 +89,7 @@ class WorkloadFile:
     api_version: Annotated[str, API_VERSION]
     kind: Annotated[str, KIND]
     metadata: Annotated[WorkloadMetadata, "its name"] = field(default_factory=WorkloadMetadata)
-    spec: Annotated[WorkloadSpec, "what is played"] = field(default_factory=WorkloadSpec)
+    spec: Annotated[WorkloadSpec, "what is run"] = field(default_factory=WorkloadSpec)
 
 
 def load_workload(directory: Path, command: Sequence[str], chosen_steps: frozenset[int] = frozenset()) -> Workload:

@@ -84,7 +84,7 @@ def describe_verdict(rehearsal: Rehearsal) -> str:
     head = f"From {rehearsal.before} to {rehearsal.after} on {nodes}: "
     count = len(rehearsal.breaks)
     if rehearsal.is_safe:
-        return f"{head}nothing breaks{'' if rehearsal.results else ', but no order was played'}"
+        return f"{head}nothing breaks{'' if rehearsal.results else ', but no order was simulated'}"
     found = f"{count} {'thing breaks' if count == 1 else 'things break'}" if count else "the objects are fine"
     return f"{head}{found}{'' if rehearsal.safe_orders or not rehearsal.results else ', and no order is safe'}"
 
@@ -104,7 +104,7 @@ def describe_orders(rehearsal: Rehearsal) -> str:
     """Return how many orders there are, were played and are safe."""
     reversible = sum(one.is_reversible for one in rehearsal.safe_orders)
     return (
-        f"{len(rehearsal.orders)} supported, {len(rehearsal.results)} played, {len(rehearsal.safe_orders)} safe, "
+        f"{len(rehearsal.orders)} supported, {len(rehearsal.results)} simulated, {len(rehearsal.safe_orders)} safe, "
         f"{reversible} of these with a safe way back"
     )
 

@@ -12,13 +12,13 @@ LINES_MAX: Final = 12
 _INTRODUCTION: Final = """# Atlas of feature gates
 
 What does a gate do if it is on for some components and not yet, or no longer, for others? For each gate of Kubernetes
-1.33 to 1.37 that changes what a component does, `make atlas` plays one workload: in every half-way state, in every
-order up and down, and through a rollback. [How it is played](../atlas-of-gates.md) says what the words mean, and how to
+1.33 to 1.37 that changes what a component does, `make atlas` runs one workload: in every half-way state, in every
+order up and down, and through a rollback. [How it is run](../atlas-of-gates.md) says what the words mean, and how to
 try a gate yourself.
 """
 _NOT_SIMULATED: Final = """## Gates that are not simulated
 
-No simulated component does anything else if these gates are flipped.
+No simulated component behaves differently when these gates are on.
 """
 
 
@@ -117,13 +117,13 @@ def _list_readers(entry: GateEntry) -> str:
         if name not in known
     ]
     if entry.version:
-        lines.append(f"\nPlayed at {entry.version}{_format_base(entry.base)}. {_format_workload(entry)}")
+        lines.append(f"\nRun at {entry.version}{_format_base(entry.base)}. {_format_workload(entry)}")
     return "\n".join(lines)
 
 
 def _format_workload(entry: GateEntry) -> str:
     file = f"conformance/gates/{entry.gate}.yaml"
-    return f"The workload is [{file}](../../{file}); `mockkube atlas {entry.gate}` plays it again."
+    return f"The workload is [{file}](../../{file}); `mockkube atlas {entry.gate}` runs it again."
 
 
 def _format_base(base: Mapping[str, bool]) -> str:

@@ -63,12 +63,12 @@ def describe_search(result: InterleavingExploration) -> str:
     """Return in a sentence what was searched."""
     found, bounds = result.search, result.bounds
     changes = f"at most {bounds.depth} change{'s' if bounds.depth > 1 else ''} to the default order"
-    ended = f"all with {changes}" if found.is_complete else f"{found.left} more with {changes} were not played"
+    ended = f"all with {changes}" if found.is_complete else f"{found.left} more with {changes} were not run"
     steps = 0 if found.default is None else len(found.default.steps)
     details = (
         f"{found.equal} were equal to others, {found.impossible} not possible (a worker was not ready in its turn)"
     )
-    played = f"{found.played} schedules of about {steps} steps played in {_format_seconds(found.seconds)}"
+    played = f"{found.played} schedules of about {steps} steps run in {_format_seconds(found.seconds)}"
     return f"{played}, {ended}; {details}"
 
 

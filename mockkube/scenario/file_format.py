@@ -41,15 +41,15 @@ class ScenarioSpec:
         default_factory=dict
     )
     exclude: Annotated[tuple[Mapping[str, Any], ...], "combinations to leave out"] = ()
-    seeds: Annotated[tuple[int, ...], "play it once for each of these"] = (0,)
+    seeds: Annotated[tuple[int, ...], "run it once for each of these"] = (0,)
     order: Annotated[Order, "which worker takes the next step: the first, or one that the seed picks"] = "in-order"
     settling: Annotated[Settling, "when components work: after each step, or only when a step waits"] = (
         "after-each-step"
     )
     timeout: Annotated[Seconds, "how long a claim has to come true, in the time of the cluster"] = DEFAULT_TIMEOUT
     namespace: Annotated[str, "where objects are that do not say it"] = "default"
-    catch: Annotated[tuple[Tree, ...], "steps to play when anything fails"] = ()
-    skip: Annotated[str, "why it is not played"] = ""
+    catch: Annotated[tuple[Tree, ...], "steps to run when anything fails"] = ()
+    skip: Annotated[str, "why it is not run"] = ""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +59,7 @@ class ScenarioFile(FileClaim):
     api_version: Annotated[str, API_VERSION]
     kind: Annotated[str, KIND]
     metadata: Annotated[ScenarioMetadata, "its name"]
-    spec: Annotated[ScenarioSpec, "what is played"]
+    spec: Annotated[ScenarioSpec, "what is run"]
     claims: Annotated[tuple[FileClaim, ...], "the claims it tries, if there are several"] = ()
 
     def complaint(self) -> str | None:
@@ -112,7 +112,7 @@ class ChainsawSpec:
     skip_delete: Annotated[bool, "means nothing here: the cluster ends with the test"] = False
     concurrent: Annotated[bool, "means nothing here: each test has its cluster"] = True
     template: Annotated[bool, "whether expressions in manifests are evaluated; they are"] = True
-    catch: Annotated[tuple[Tree, ...], "steps to play when anything fails"] = ()
+    catch: Annotated[tuple[Tree, ...], "steps to run when anything fails"] = ()
     cluster: Annotated[Any, "means nothing here"] = None
     clusters: Annotated[Any, "means nothing here"] = None
     scenarios: Annotated[tuple[Mapping[str, Any], ...], "bindings to be tried one after the other"] = ()
@@ -125,4 +125,4 @@ class ChainsawFile:
     api_version: Annotated[str, CHAINSAW]
     kind: Annotated[str, CHAINSAW_KIND]
     metadata: Annotated[ScenarioMetadata, "its name"]
-    spec: Annotated[ChainsawSpec, "what is played"]
+    spec: Annotated[ChainsawSpec, "what is run"]

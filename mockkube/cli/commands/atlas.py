@@ -1,4 +1,4 @@
-"""`mockkube atlas`: what a feature gate does if it is flipped half-way."""
+"""`mockkube atlas`: what a feature gate does while it is on for some components only."""
 
 import os
 from collections.abc import Sequence
@@ -20,9 +20,9 @@ _FOLDER: Final = "gates"
 _CLOSE_MATCHES_MAX: Final = 1
 
 
-@click.command(short_help="Flip a feature gate half-way, and see what happens.")
+@click.command(short_help="Turn a gate on for some components only; report what breaks.")
 @click.argument("gates", nargs=-1, metavar="[GATE]...")
-@click.option("--all", "plays_all", is_flag=True, help="Play every gate.")
+@click.option("--all", "plays_all", is_flag=True, help="Run the workload of every gate.")
 @click.option("--plan", "prints_plan", is_flag=True, help="Print the rollout plan of the gate, for `mockkube explore`.")
 @click.option(
     "--out",
@@ -30,11 +30,11 @@ _CLOSE_MATCHES_MAX: Final = 1
     type=click.Path(file_okay=False),
     help="Write Markdown, HTML and JSON into a directory; other gates that are in it stay.",
 )
-@click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes that play gates. [one per core]")
+@click.option("--workers", type=click.IntRange(1), metavar="N", help="Processes that run gates. [one per core]")
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 @output_option("md", "json")
 def command(gates: Sequence[str], **options: Any) -> Exit:
-    """Play the workload of a feature gate while only some components have it on, in every order, up and down.
+    """Run the workload of a feature gate while only some components have it on, in every order, up and down.
 
     Prints which orders are safe, what goes wrong in the others, and what turning the gate off loses. Without a gate,
     it lists the gates and the components that read them.

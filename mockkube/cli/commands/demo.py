@@ -1,4 +1,4 @@
-"""`mockkube demo`: an example that plays itself, in virtual time."""
+"""`mockkube demo`: an example that runs by itself, in virtual time."""
 
 import asyncio
 import os
@@ -28,11 +28,11 @@ _NEXT: Final = (
 )
 
 
-@click.command(short_help="Play an example: a gate that is half on, and what follows.")
-@click.option("--ui", is_flag=True, help="Play it on a cluster with a page, and open that in the browser.")
+@click.command(short_help="Run an example: a gate that is on for some components only.")
+@click.option("--ui", is_flag=True, help="Run it on a cluster with a page, and open that in the browser.")
 @click.option("--pause", is_flag=True, help="Wait for the Enter key after each step.")
 def command(*, ui: bool, pause: bool) -> Exit:
-    """Play an example in virtual time: a feature gate that is on in some components only.
+    """Run an example in virtual time: a feature gate that is on in some components only.
 
     Shows the commands that do the same on a cluster of your own. Needs no kubectl, and leaves nothing behind. With
     --ui, the cluster stays until Ctrl-C, so that its page shows what happened.

@@ -45,7 +45,7 @@ def _table() -> Iterator[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(3)]
     yield from ("   ".join(map(str.ljust, row, widths)).rstrip() for row in rows)
     yield ""
-    yield f"Play one: mockkube test {FOLDER}/examples. Copy all: mockkube examples copy."
+    yield f"Run one: mockkube test {FOLDER}/examples. Copy all: mockkube examples copy."
 
 
 @command.command("list")
@@ -72,5 +72,5 @@ def copy_files(directory: str) -> Exit:
         shutil.copytree(shipped_directory(), target)
     except (OSError, shutil.Error) as error:
         raise StartError(f"{directory}: {error}: give a directory that can be made") from None
-    click.echo(f"Copied to {directory}. Play one: mockkube test {target / 'examples'}")
+    click.echo(f"Copied to {directory}. Run one: mockkube test {target / 'examples'}")
     return Exit.OK

@@ -36,7 +36,7 @@ _LINE_INTERVAL_SECONDS = 10.0
 @picture_option
 @click.option(
     "--trace", metavar="INVARIANT",
-    help="Print the counterexample to an invariant as a scenario to be played; `undisturbed`: the rollback "
+    help="Print the counterexample to an invariant as a scenario to run; `undisturbed`: the rollback "
     "without disturbances.",
 )  # fmt: skip
 @click.option(

@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 @click.option("--time", "seconds_max", type=click.FloatRange(1), default=600.0, show_default=True, metavar="SECONDS",
               help="How long all runs together may take.")  # fmt: skip
 @click.option("--jobs", "-j", type=click.IntRange(1), metavar="N",
-              help="Runs at the same time. [as many as the processors bear]")  # fmt: skip
+              help="Runs at the same time. [as many as fit the processors, at most 12]")  # fmt: skip
 @click.option("--references", type=click.IntRange(1), default=3, show_default=True, metavar="N",
-              help="Undisturbed runs to learn from.")  # fmt: skip
+              help="Undisturbed runs to compare with.")  # fmt: skip
 @click.option("--only", multiple=True, metavar="ID", help="Try this perturbation only. May be repeated.")
 @click.option("--one-by-one", is_flag=True, help="Give each perturbation a run of its own, even if time runs out.")
-@click.option("--steps", metavar="N,N", default="", help="Play these steps of the workload only.")
+@click.option("--steps", metavar="N,N", default="", help="Run these steps of the workload only.")
 @click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Seed of uids and generated names.")
-@click.option("--list", "lists", is_flag=True, help="Play the reference runs, and list the perturbations.")
+@click.option("--list", "lists", is_flag=True, help="Run the workload undisturbed, and list the perturbations.")
 @click.option("--schema", is_flag=True, help="Print the JSON schema of perturb.yaml.")
 @click.option("--junit", metavar="FILE", type=click.Path(), help="Write the results as JUnit's XML.")
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write a report as one HTML file.")

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 @click.option("--gates", "new_gates", multiple=True, metavar="GATES", help="Gates to set in addition: A=true,B=false.")
 @click.option("--pool-label", metavar="KEY", default="", help="Label of nodes that names their pool. [known ones]")
 @click.option("--orders", "orders_max", type=click.IntRange(0), metavar="N",
-              help="How many of the supported orders to play. [20; fewer, or none, in large clusters]")  # fmt: skip
+              help="How many of the supported orders to simulate. [20; fewer, or none, in large clusters]")  # fmt: skip
 @import_options
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write a report as one HTML file.")
 @picture_option

@@ -1,4 +1,4 @@
-"""`mockkube test`: play scenarios and report their checks."""
+"""`mockkube test`: run scenarios and report their checks."""
 
 import logging
 import os
@@ -23,13 +23,13 @@ if TYPE_CHECKING:
 __test__ = False  # pytest would collect it by its name
 
 
-@click.command(short_help="Play scenarios in virtual time.")
+@click.command(short_help="Run scenarios in virtual time.")
 @click.argument("paths", nargs=-1, type=click.Path(), metavar="PATH...")
 @workers_option
 @dask_option
-@click.option("--scenario", metavar="NAME", default="", help="Play the scenario of this name only.")
-@click.option("--cell", metavar="CELL", help="Play this combination of the matrix only, like gate=true.")
-@click.option("--seed", "seeds", type=int, multiple=True, metavar="N", help="Play with this seed. May be repeated.")
+@click.option("--scenario", metavar="NAME", default="", help="Run the scenario of this name only.")
+@click.option("--cell", metavar="CELL", help="Run this combination of the matrix only, like gate=true.")
+@click.option("--seed", "seeds", type=int, multiple=True, metavar="N", help="Run with this seed. May be repeated.")
 @click.option("--junit", metavar="FILE", type=click.Path(), help="Write the results as JUnit's XML.")
 @click.option("--report", metavar="FILE", type=click.Path(), help="Write a report as one HTML file.")
 @picture_option
@@ -39,14 +39,14 @@ __test__ = False  # pytest would collect it by its name
 @click.option("--trace", metavar="FILE", type=click.Path(), help="Write a trace of every step; - prints it.")
 @click.option("--timeout", type=click.FloatRange(0.1), default=300.0, show_default=True, metavar="SECONDS",
               help="How long one run may take, in real time.")  # fmt: skip
-@click.option("--real-time", is_flag=True, help="Play on clusters of their own in real time.")
-@click.option("--against", metavar="KUBECONFIG", type=click.Path(), help="Play on a cluster that runs, in real time.")
+@click.option("--real-time", is_flag=True, help="Run on clusters of their own in real time.")
+@click.option("--against", metavar="KUBECONFIG", type=click.Path(), help="Run on a cluster that exists, in real time.")
 @click.option("--kubectl", metavar="PATH", default="", help="Use this kubectl for kubectl steps.")
-@click.option("--list", "lists", is_flag=True, help="List the runs without playing them.")
+@click.option("--list", "lists", is_flag=True, help="List the runs without running them.")
 @click.option("--schema", is_flag=True, help="Print the JSON schema of scenario files.")
 @click.option("--verbose", "-v", is_flag=True, help="Report every step.")
 def command(paths: tuple[str, ...], *, schema: bool, lists: bool, **options: Any) -> Exit:
-    """Play the scenarios of files and directories; each run has a cluster of its own.
+    """Run the scenarios of files and directories; each run has a cluster of its own.
 
     Ends with 0 when all passed, 1 when a check failed, 2 for a mistake in a file, 3 when a cluster did not
     start, 4 when a run took too long or never came to rest.
@@ -94,7 +94,7 @@ def _load_scenarios(files: Sequence[Path]) -> "list[Scenario]":
             mistakes.append(str(error))
     if len(mistakes) > 1:
         listed = "".join(f"\n  {one}" for one in mistakes)
-        raise ScenarioError(f"{len(mistakes)} of {len(files)} files cannot be played:{listed}")
+        raise ScenarioError(f"{len(mistakes)} of {len(files)} files cannot be run:{listed}")
     if mistakes:
         raise ScenarioError(mistakes[0])
     return scenarios

@@ -1,4 +1,4 @@
-"""`mockkube whatif`: play a cluster with and without changes, and compare."""
+"""`mockkube whatif`: simulate a cluster with and without changes, and compare."""
 
 import asyncio
 import shlex
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _MANIFESTS_BYTES_MAX: Final = 4 * 1024 * 1024
 
 
-@click.command(short_help="Play a cluster with and without changes, and compare.")
+@click.command(short_help="Simulate a cluster with and without changes, and compare.")
 @click.argument("sources", nargs=-1, type=click.Path(), metavar="[SNAPSHOT|DUMP|MANIFESTS]...")
 @click.option("--change", "changes", multiple=True, metavar="CHANGE",
               help="A variant: 'nodes -20%', 'zone b gone', 'deployment web x3'; several with ' and '.")  # fmt: skip
@@ -51,7 +51,7 @@ _MANIFESTS_BYTES_MAX: Final = 4 * 1024 * 1024
 @click.option("--quiet", "-q", is_flag=True, help="Show no progress.")
 @output_option("table", "json", "md")
 def command(sources: tuple[str, ...], output: str, **options: Any) -> Exit:
-    """Play a cluster in virtual time, once as it is and once for each change, and compare.
+    """Simulate a cluster in virtual time, once as it is and once for each change, and compare.
 
     The cluster is a snapshot of `mockkube import`, a dump, a directory of manifests, or a running cluster. The result
     shows where pods are, which wait and why, what was disrupted, when it recovered, and what it costs. Ends with 1 if

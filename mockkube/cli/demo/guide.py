@@ -49,7 +49,7 @@ async def play(cluster: DemoCluster, explore: "Callable[[], Exploration]") -> As
     yield await _explain(cluster)
     result = await asyncio.to_thread(explore)
     yield GuideStep(
-        "Which order is safe? mockkube plays every order on simulated clusters.",
+        "Which order is safe? mockkube runs every order on simulated clusters.",
         "mockkube explore PLAN",
         tuple(_describe_orders(result)),
         result,

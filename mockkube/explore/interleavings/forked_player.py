@@ -44,7 +44,7 @@ class _Copy:
         try:
             result = pickle.loads(self.received)  # from a copy of this process
         except EOFError:
-            raise PlayFailed("a process that played a schedule was killed") from None
+            raise PlayFailed("a process that ran a schedule was killed") from None
         if isinstance(result, BaseException):
             raise result
         assert isinstance(result, PlayedWindow)

@@ -76,7 +76,7 @@ class SpecEntry:
     invariants: Annotated[tuple[str, ...], "what must hold; by default all invariants"] = tuple(INVARIANTS)
     breaks: Annotated[tuple[str, ...], "invariants that are known to break"] = ()
     creations_max: Annotated[int, "more pods than this of one workload count as a hot loop"] = CREATIONS_MAX
-    schedule: Annotated[ScheduleEntry | None, "the only schedule to play"] = None
+    schedule: Annotated[ScheduleEntry | None, "the only schedule to run"] = None
     seed: Annotated[int, "seed of the random numbers"] = 0
 
 

@@ -68,7 +68,7 @@ def _read_plan(documents: Sequence[Any], file: str) -> RolloutPlan:
         raise ScenarioError(f"{file}: {len(documents)} documents: a plan is one document")
     at = SourceLocation(file)
     if isinstance(documents[0], Mapping) and documents[0].get("kind") in _SCENARIOS:
-        raise ScenarioError(f"{file}: a scenario, not a rollout plan: play it with 'mockkube test {file}'")
+        raise ScenarioError(f"{file}: a scenario, not a rollout plan: run it with 'mockkube test {file}'")
     if isinstance(documents[0], Mapping) and documents[0].get("kind") == INTERLEAVING_PLAN_KIND:
         raise ScenarioError(f"{file}: an interleaving plan: explore it with 'mockkube explore {file} --interleavings'")
     plan = read(PlanFile, documents[0], at)

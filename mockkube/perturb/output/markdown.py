@@ -21,7 +21,7 @@ def _render(result: SessionResult) -> Iterator[str]:
     yield ""
     yield describe_headline(result)
     yield ""
-    yield f"Played: {describe_scope(result)}."
+    yield f"Scope: {describe_scope(result)}."
     if names := explain_names(result):
         yield ""
         yield names

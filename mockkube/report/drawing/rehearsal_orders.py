@@ -14,7 +14,7 @@ _RESULT_WIDTH = 115.0
 def draw_orders(rehearsal: Rehearsal, rows_max: int = ROWS_MAX) -> OrderDrawing:
     """Return the picture of the orders that were played."""
     safe = len(rehearsal.safe_orders)
-    played = count_noun(len(rehearsal.results), "played order")
+    played = count_noun(len(rehearsal.results), "simulated order")
     title = f"{safe or 'None'} of {played} {'is' if safe <= 1 else 'are'} safe"
     rows = [_describe(one) for one in rehearsal.results]
     return OrderDrawing(title, rows, rows_max=rows_max, width=_WIDTH, result_width=_RESULT_WIDTH)

@@ -53,10 +53,10 @@ def render(entries: Sequence[GateEntry]) -> str:
 
 
 def _describe(tried: Sequence[GateEntry]) -> str:
-    """Return the headline: how many gates can be flipped without care."""
+    """Return the headline: how many gates can be turned on and off in any order."""
     safe = [one for one in tried if describe_verdict(one).startswith("safe")]
     partly = sum(bool(one.not_tried) for one in safe)
     return (
-        f"{len(safe) - partly} of {count_noun(len(tried), 'feature gate')} can be flipped component by component, in "
+        f"{len(safe) - partly} of {count_noun(len(tried), 'feature gate')} can be turned on and off component by component, in "
         f"any order; {partly} as far as tried; {len(tried) - len(safe)} need care."
     )

@@ -32,7 +32,7 @@ def render(rehearsal: Rehearsal, command: str = "") -> str:
         title=f"Upgrade from {rehearsal.before} to {rehearsal.after}",
         headline=f"{describe_verdict(rehearsal)}.",
         scope=f"{count_noun(rehearsal.objects, 'object')} checked, {len(rehearsal.results)} of "
-        f"{count_noun(len(rehearsal.orders), 'supported order')} played",
+        f"{count_noun(len(rehearsal.orders), 'supported order')} simulated",
         tone="good" if rehearsal.is_safe else "bad",
         lines=list(list_lines(rehearsal)),
         panels=[draw_orders(rehearsal)] if rehearsal.results else [],

@@ -46,7 +46,7 @@ class CommandLine:
         usual = ("--namespace", "--all-namespaces", "--output", "--as", "--as-group")
         for name in self.flags:
             if name not in (*names, *usual):
-                raise StepFailed(f"kubectl {self.verb}: {name} is not built in: play it with --kubectl PATH")
+                raise StepFailed(f"kubectl {self.verb}: {name} is not built in: run it with --kubectl PATH")
 
 
 def parse_command_line(text: str | Sequence[str]) -> CommandLine:

@@ -36,7 +36,7 @@ async def run_command(world: World, text: str) -> str:
     line = parse_command_line(text)
     command = COMMANDS.get(line.verb)
     if command is None:
-        raise StepFailed(f"kubectl {line.verb} is not built in ({', '.join(COMMANDS)}): play it with --kubectl PATH")
+        raise StepFailed(f"kubectl {line.verb} is not built in ({', '.join(COMMANDS)}): run it with --kubectl PATH")
     options = RequestOptions(
         line.flag("--as"),
         line.flags.get("--as-group", ()),
@@ -96,7 +96,7 @@ def _format_output(output: str, found: list[tuple[TargetObject, ReadOnlyObject]]
         case "" | "wide":
             return [meant.key.name for meant, _ in found]
         case _:
-            raise StepFailed(f"kubectl get: -o {output} is not built in: play it with --kubectl PATH")
+            raise StepFailed(f"kubectl get: -o {output} is not built in: run it with --kubectl PATH")
 
 
 def _render_jsonpath(template: str, whole: Any) -> str:
@@ -388,7 +388,7 @@ async def _run_rollout(command: KubectlCommand) -> list[str]:
             return await _wait_for_rollout(command, words)
         case ("pause" | "resume" as verb, *words):
             return await _pause_rollout(command, verb, words)
-    raise StepFailed(f"kubectl rollout {' '.join(command.line.words)} is not built in: play it with --kubectl PATH")
+    raise StepFailed(f"kubectl rollout {' '.join(command.line.words)} is not built in: run it with --kubectl PATH")
 
 
 async def _restart_rollout(command: KubectlCommand, words: list[str]) -> list[str]:

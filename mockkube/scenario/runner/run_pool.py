@@ -69,7 +69,7 @@ def play_all(runs: Sequence[ScenarioRun], options: RunOptions, workers: int) -> 
             for future in as_completed(futures):
                 yield futures[future], future.result()
         except BrokenProcessPool:
-            raise StartError("a process that played scenarios has died: play with --workers 1 to see why") from None
+            raise StartError("a process that ran scenarios has died: use --workers 1 to see why") from None
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise

@@ -42,4 +42,4 @@ def test_ways_that_come_out_as_told_make_no_difference() -> None:
 def test_a_way_that_comes_out_otherwise_is_told_up_to_the_step_that_does() -> None:
     [difference] = check_paths(known(), WAYS, playing(3), count=1, seed=0).differences
     assert difference.at == 1
-    assert str(difference).endswith(": expected none, played 3 stuck")
+    assert str(difference).endswith(": expected none, found 3 stuck")

@@ -88,7 +88,7 @@ def test_processes_that_are_killed_cost_only_time(plan: RolloutPlan) -> None:
         assert again.continued_at == 0
         assert again.results[:2] == first.results
         os.kill(root, signal.SIGKILL)
-        with pytest.raises(StartError, match="processes that played paths have died"):
+        with pytest.raises(StartError, match="processes that ran paths have died"):
             list(players.play_from_start([moves[:2]]))
 
 

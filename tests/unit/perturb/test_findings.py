@@ -68,7 +68,7 @@ class TestDeletions:
             id="endless",
         ),
         pytest.param(replace(record(), failed_invariants=["no"]), "invariant broken", "no", id="invariant"),
-        pytest.param(replace(record(), error="it ends"), "does not get on", "it ends", id="error"),
+        pytest.param(replace(record(), error="it ends"), "fails", "it ends", id="error"),
     ],
 )
 def test_problems_have_a_kind(run: RunRecord, kind: str, text: str) -> None:

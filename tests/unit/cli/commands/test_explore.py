@@ -116,4 +116,4 @@ def test_a_scenario_is_sent_to_test(mockkube: Mockkube, tmp_path: Path) -> None:
     path.write_text("apiVersion: mockkube.dev/v1alpha1\nkind: Scenario\nmetadata: {name: x}\nspec: {steps: []}\n")
     answer = mockkube("explore", str(path))
     assert answer.code == 2
-    assert answer.err == f"mockkube: {path}: a scenario, not a rollout plan: play it with 'mockkube test {path}'\n"
+    assert answer.err == f"mockkube: {path}: a scenario, not a rollout plan: run it with 'mockkube test {path}'\n"

@@ -117,7 +117,7 @@ def test_every_file_with_a_mistake_is_named(tmp_path: Path, capsys: pytest.Captu
     (tmp_path / ".hidden" / "bad.yaml").write_text((SCENARIO % "v").replace("cluster:", "clutser:"))
     assert run(["test", str(tmp_path), "--list"]) == 2
     first, *listed = capsys.readouterr().err.splitlines()
-    assert first == "mockkube: 2 of 3 files cannot be played:"
+    assert first == "mockkube: 2 of 3 files cannot be run:"
     assert [line.split(":")[0].strip() for line in listed] == [
         str(tmp_path / "unknown.yaml"),
         str(tmp_path / "verb.yaml"),
