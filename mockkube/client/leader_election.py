@@ -17,7 +17,8 @@ from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_micro_time
 from mockkube.client.event_recorder import EventRecorder
 from mockkube.client.events import NORMAL
-from mockkube.client.protocol import Client, Key
+from mockkube.client.informer import Informer, ObjectChange
+from mockkube.client.protocol import Client, Key, Selection, WatchEventType
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.random import Random
@@ -83,6 +84,10 @@ class LeaderElector:
     A candidate counts the time since it has seen a renewal on its own clock, so clocks of hosts may differ. It leads
     until `renew_deadline_seconds` after it sent the last successful renewal. The others wait longer than that, so the
     end of `is_leading` comes before another candidate leads, whatever happens to requests meanwhile.
+
+    differs: upstream only reads the Lease at each try. Here an informer watches it besides, so a candidate sees a
+    renewal when it happens, and tries when the Lease expires or is released. Tries read the Lease all the same: late
+    events delay a candidate, and never let it lead too early.
     """
 
     def __init__(
@@ -113,14 +118,19 @@ class LeaderElector:
         # When the last successful renewal was sent; None while this candidate does not lead.
         self._renewed_at: float | None = None
         self._next_try_at = clock.monotonic()
+        # Whether the Lease was seen to be released since the last try began.
+        self._saw_release = False
+        selection = Selection(config.namespace, fields=f"metadata.name={config.name}")
+        self._informer = Informer(client, _KIND, clock, selection=selection, owner=self.name)
+        self._informer.add_event_handler(self._handle_change)
         self._deadline_worker = RenewDeadlineWorker(
             f"{self.name}/deadline", clock, lambda: self.renew_deadline, self.stop_leading
         )
 
     @property
     def workers(self) -> Sequence[Worker]:
-        """The elector, the worker that watches the renew deadline, and the recorder of events."""
-        return (self, self._deadline_worker, *([] if self._recorder is None else [self._recorder]))
+        """The elector, its informer, the worker that watches the renew deadline, and the recorder of events."""
+        return (self, self._informer, self._deadline_worker, *([] if self._recorder is None else [self._recorder]))
 
     @property
     def is_leading(self) -> bool:
@@ -159,6 +169,7 @@ class LeaderElector:
     async def step(self) -> None:
         """Try once to acquire or renew the Lease."""
         sent_at, holder = self._clock.monotonic(), self.holder
+        self._saw_release = False
         renewed = await self._try_acquire_or_renew(sent_at)
         # An answer that comes after the deadline is too late: the others may count from an earlier moment.
         if renewed and self._clock.monotonic() < sent_at + self.config.renew_deadline_seconds:
@@ -167,8 +178,37 @@ class LeaderElector:
         elif self._renewed_at is not None and self.holder != self.identity:
             self.stop_leading()
         self._next_try_at = self._find_next_try()
-        if self.holder != holder:
-            self.on_changed()
+        self._report_holder(holder)
+
+    def _handle_change(self, change: ObjectChange) -> None:
+        """Take note of an event about the Lease."""
+        if change.type is WatchEventType.DELETED or not self._is_newer(change.object):
+            return
+        holder = self.holder
+        self._observe(change.object)
+        if self._renewed_at is not None:
+            if self.holder != self.identity:
+                self.stop_leading()
+        elif not self.holder:
+            self._saw_release = True
+            self._next_try_at = self._clock.monotonic()
+            self.signal.notify()
+        self._report_holder(holder)
+
+    def _is_newer(self, lease: ReadOnlyObject) -> bool:
+        """Return whether a Lease is newer than the one read or written last; False if that is unknown."""
+        if self._lease is None:
+            return True
+        version, known = (str(one["metadata"].get("resourceVersion")) for one in (lease, self._lease))
+        # A server may have other versions than whole numbers; then only tries read the Lease.
+        return version.isdecimal() and known.isdecimal() and int(version) > int(known)
+
+    def _report_holder(self, holder_before: str) -> None:
+        if self.holder == holder_before:
+            return
+        if self.holder not in ("", self.identity):
+            _LOG.info("%s: %s holds the Lease", self.name, self.holder)
+        self.on_changed()
 
     def _lead(self, sent_at: float) -> None:
         began, self._renewed_at = self._renewed_at is None, sent_at
@@ -194,6 +234,8 @@ class LeaderElector:
         now, retry_seconds = self._clock.monotonic(), self.config.retry_seconds
         if self._renewed_at is not None:
             return now + retry_seconds
+        if self._saw_release:
+            return now
         jittered = now + retry_seconds * (1 + JITTER_FACTOR * self._random.generator.random())
         # differs: upstream tries only at intervals; here also at the moment when the Lease expires
         expires_at = self._expires_at
@@ -212,13 +254,17 @@ class LeaderElector:
                 return True
             except ApiError as error:
                 _LOG.info("%s: %s: reading the Lease again", self.name, error)
+        known = self._lease
         try:
-            self._observe(await self._client.get(_KIND, self.config.key))
+            lease = await self._client.get(_KIND, self.config.key)
         except NotFound:
             return await self._try_create()
         except ApiError as error:
             self._log_failure(error)
             return False
+        # An event that arrived meanwhile may be newer than the answer.
+        if self._lease is known or self._is_newer(lease):
+            self._observe(lease)
         if self.holder not in ("", self.identity) and now < self._expires_at:
             return False
         if self.holder == self.identity:
@@ -282,6 +328,7 @@ class LeaderElector:
         """Give the Lease up, so that another candidate need not wait; nothing may work under it any more."""
         if self._renewed_at is not None:
             self._end_term()
+        await self._informer.close()
         try:
             async with asyncio.timeout(RELEASE_SECONDS_MAX):
                 lease = await self._client.get(_KIND, self.config.key)

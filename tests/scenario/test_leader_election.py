@@ -7,6 +7,7 @@ import pytest
 
 from mockkube.api.json_objects import Object
 from mockkube.api.patching.patch_type import PatchType
+from mockkube.client.leader_election import JITTER_FACTOR, LEASE_SECONDS, RETRY_SECONDS
 from mockkube.client.protocol import Key
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.simulated_cluster import SimulatedCluster, SimulatedClusterConfig
@@ -26,9 +27,9 @@ async def get_lease(cluster: SimulatedCluster, name: str) -> Any:
     return (await cluster.client().get("Lease", Key("kube-system", name)))["spec"]
 
 
-async def take_lease(cluster: SimulatedCluster, name: str) -> None:
-    """Let another process hold a Lease from now on, which never renews it."""
-    patch = {"spec": {"holderIdentity": "another", "renewTime": "2030-01-01T12:00:00.000000Z"}}
+async def take_lease(cluster: SimulatedCluster, name: str, *, renewed_at: str = "2030-01-01T12:00:00.000000Z") -> None:
+    """Let another process hold a Lease from now on, and not renew it."""
+    patch = {"spec": {"holderIdentity": "another", "renewTime": renewed_at}}
     await cluster.client().patch("Lease", Key("kube-system", name), patch, patch_type=PatchType.MERGE)
 
 
@@ -67,7 +68,7 @@ async def test_a_scheduler_that_loses_its_lease_stops_and_takes_over_when_the_ot
     cluster: SimulatedCluster,
 ) -> None:
     await take_lease(cluster, "kube-scheduler")
-    await cluster.advance(5)
+    await cluster.settle()
     assert get_state(cluster, "kube-scheduler") == (
         "Standby",
         "the lease kube-system/kube-scheduler is held by another",
@@ -75,9 +76,9 @@ async def test_a_scheduler_that_loses_its_lease_stops_and_takes_over_when_the_ot
     assert cluster.get_component("kube-scheduler") is None
     assert 'leader_election_master_status{name="kube-scheduler"} 0' in cluster.render_metrics("kube-scheduler").decode()
     await cluster.client().create("Pod", POD)
-    await cluster.advance(5)
+    await cluster.advance(LEASE_SECONDS - 0.001)
     assert await get_node_name(cluster) == ""
-    await cluster.advance(10)
+    await cluster.advance(0.001)
     assert await get_node_name(cluster) == "node-1"
     assert get_state(cluster, "kube-scheduler") == ("Running", "works with kube-apiserver")
     assert (await get_lease(cluster, "kube-scheduler"))["leaseTransitions"] == 1
@@ -114,6 +115,42 @@ async def test_a_scheduler_without_an_api_server_stops_at_the_deadline(
     await cluster.remove_fault("outage")
     # An answer that a delay holds back comes after ten minutes all the same.
     await cluster.advance(610 if "delaySeconds" in inject else 5)
+    assert get_state(cluster, "kube-scheduler")[0] == "Running"
+
+
+@pytest.mark.parametrize("component", COMPONENTS)
+async def test_the_role_of_a_component_allows_it_to_watch_its_lease(cluster: SimulatedCluster, component: str) -> None:
+    attributes = {
+        "namespace": "kube-system",
+        "group": "coordination.k8s.io",
+        "resource": "leases",
+        "name": component,
+    }
+    for verb in ("get", "list", "watch", "create", "update"):
+        review = {"spec": {"user": f"system:{component}", "resourceAttributes": {**attributes, "verb": verb}}}
+        answer = await cluster.client().create("SubjectAccessReview", {"metadata": {}, **review})
+        assert answer["status"]["allowed"], verb
+
+
+@pytest.mark.parametrize(
+    ("inject", "seconds_max"),
+    [
+        pytest.param({"dropWatch": True}, LEASE_SECONDS, id="dropped, and opened again"),
+        pytest.param({"holdEvents": True}, LEASE_SECONDS + RETRY_SECONDS * (1 + JITTER_FACTOR), id="hanging"),
+    ],
+)
+async def test_a_standby_outlives_its_watch(cluster: SimulatedCluster, inject: Object, seconds_max: float) -> None:
+    await take_lease(cluster, "kube-scheduler")
+    await cluster.settle()
+    await cluster.set_fault("watches", {"match": {"component": "kube-scheduler", "verbs": ["watch"]}, "inject": inject})
+    await cluster.advance(5)
+    if "dropWatch" in inject:
+        await cluster.remove_fault("watches")
+        await cluster.advance(8)
+    await take_lease(cluster, "kube-scheduler", renewed_at="2030-01-01T13:00:00.000000Z")
+    await cluster.advance(LEASE_SECONDS - 0.001)
+    assert get_state(cluster, "kube-scheduler")[0] == "Standby"
+    await cluster.advance(seconds_max - LEASE_SECONDS + 0.001)
     assert get_state(cluster, "kube-scheduler")[0] == "Running"
 
 

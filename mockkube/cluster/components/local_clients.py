@@ -29,7 +29,7 @@ class LocalClients:
         return self._endpoints.setdefault(server, LocalEndpoint())
 
     def create_client(self, spec: ComponentSpec, *, is_of_elector: bool = False) -> FaultInjectingClient:
-        """Return a new client of a component, or of its elector, which has no watches that faults could cut."""
+        """Return a new client of a component, or of its elector."""
         settings = spec.settings
         name = settings.component
         schema = make_schema(settings.version, settings.trains)
@@ -39,8 +39,7 @@ class LocalClients:
             self._make_identity(name, settings.version), VersionedDecoder(schema), instructed
         )
         client = self._build_client(spec, client_config)
-        if not is_of_elector:
-            self._clients[name] = client
+        self._clients[f"{name}/leader-election" if is_of_elector else name] = client
         return client
 
     def create_client_as(self, spec: ComponentSpec, user: ClientIdentity) -> FaultInjectingClient:
@@ -72,6 +71,7 @@ class LocalClients:
     def remove_client(self, component: str) -> None:
         """Forget the client of a deleted component."""
         self._clients.pop(component, None)
+        self._clients.pop(f"{component}/leader-election", None)
 
     def cut_watches(self, faults: Iterable[str]) -> None:
         """Cut open watches that match these new faults."""

@@ -5,6 +5,9 @@ division gives it the node, and no division that another live member has publish
 publishes a division only after it has dropped the nodes that it loses by it, and reads the others' divisions after it
 has published its own before it simulates a node that it gains. Of two members that both want a node, at least one
 thereby sees the other's Lease: no node has two kubelets at any moment.
+
+Each member reads all Leases with each renewal of its own, and watches them besides: it sees renewals when they happen,
+and reads the Leases at once when a member comes, goes, or publishes another division.
 """
 
 import asyncio
@@ -13,11 +16,13 @@ import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Final
 
 from mockkube.api.errors import AlreadyExists, ApiError, Conflict, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_micro_time
+from mockkube.client.informer import Informer, ObjectChange
 from mockkube.client.leader_election import (
     LEASE_NAMESPACE,
     LEASE_SECONDS,
@@ -26,13 +31,14 @@ from mockkube.client.leader_election import (
     RETRY_SECONDS,
     RenewDeadlineWorker,
 )
-from mockkube.client.protocol import Client, DeleteOptions, Key, Selection
+from mockkube.client.protocol import Client, DeleteOptions, Key, Selection, WatchEventType
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.steps import Signal, Worker
 
 MEMBER_LABEL: Final = "mockkube.dev/member-of"
 MEMBERS: Final = "kubelets"
+_ALL_MEMBERS: Final = Selection(LEASE_NAMESPACE, f"{MEMBER_LABEL}={MEMBERS}")
 # Annotation of a member's Lease: the members among which it divides the nodes, each with the only nodes it simulates.
 DIVISION_ANNOTATION: Final = "mockkube.dev/members"
 # Annotation of a member's Lease: the only nodes that it simulates.
@@ -76,6 +82,10 @@ class _Member:
         """Time from which on it does not live any more."""
         return self.observed_at + float((self.lease.get("spec") or {}).get("leaseDurationSeconds") or 0)
 
+    def is_renewed_by(self, lease: ReadOnlyObject, now: float) -> bool:
+        """Return whether a Lease of this live member publishes what is known of it."""
+        return now < self.expires_at and (self.nodes, self.division) == (_read_nodes(lease), _read_division(lease))
+
 
 class NodeShards:
     """Worker that keeps the member of this process, and knows which nodes it simulates."""
@@ -108,6 +118,10 @@ class NodeShards:
         # When the last successful renewal was sent; None while this process is no member.
         self._renewed_at: float | None = None
         self._next_try_at = clock.monotonic()
+        # Whether members were seen to change since the last step began.
+        self._saw_change = False
+        self._informer = Informer(client, _KIND, clock, selection=_ALL_MEMBERS, owner=self.name)
+        self._informer.add_event_handler(self._handle_change)
         self._owned: dict[str, bool] = {}
         # Workers in the middle of a step, and those of them whose step began before nodes were dropped.
         self._stepping: dict[_TrackedWorker, None] = {}
@@ -154,8 +168,8 @@ class NodeShards:
 
     @property
     def workers(self) -> Sequence[Worker]:
-        """This worker, and the one that watches the renew deadline."""
-        return (self, self._deadline_worker)
+        """This worker, its informer, and the worker that watches the renew deadline."""
+        return (self, self._informer, self._deadline_worker)
 
     def track(self, workers: Sequence[Worker]) -> Sequence[Worker]:
         """Return the workers of the kubelets; a node counts as dropped when their steps of before have ended."""
@@ -172,15 +186,35 @@ class NodeShards:
     async def step(self) -> None:
         """Read the members, drop nodes, renew the Lease and publish the division."""
         retry_seconds = RETRY_SECONDS
+        self._saw_change = False
         try:
             await self._step()
         except ApiError as error:
             level = logging.INFO if self._renewed_at is None else logging.WARNING
             _LOG.log(level, "%s: %s; next try in %.0f s", self.name, error, retry_seconds)
         else:
-            if self._next_division != self._division and not self._awaited:
+            if self._saw_change or (self._next_division != self._division and not self._awaited):
                 retry_seconds = 0.0
-        self._next_try_at = self._clock.monotonic() + retry_seconds
+        now = self._clock.monotonic()
+        # The nodes of a member move when its Lease expires.
+        expiries = [member.expires_at for member in self._live_members().values()]
+        self._next_try_at = min((now + retry_seconds, *expiries))
+
+    def _handle_change(self, change: ObjectChange) -> None:
+        """Take note of an event about the Lease of a member."""
+        lease, now = change.object, self._clock.monotonic()
+        if lease["metadata"]["name"] == self._key.name:
+            return
+        name = (lease.get("spec") or {}).get("holderIdentity") or ""
+        known = self._members.get(name)
+        if known is not None and change.type is not WatchEventType.DELETED and known.is_renewed_by(lease, now):
+            if _is_newer(lease, known.lease):
+                self._members = {**self._members, name: replace(known, lease=lease, observed_at=now)}
+        elif not self._saw_change:
+            # Only a read confirms what members have published.
+            self._saw_change = True
+            self._next_try_at = now
+            self.signal.notify()
 
     async def _step(self) -> None:
         # A step that has begun before the Lease was lost must not go on writing under a new one.
@@ -213,16 +247,20 @@ class NodeShards:
 
     async def _read_members(self) -> bool:
         """Read the Leases of the other members; return whether the answer is newer than the own Lease."""
-        listed = await self._client.list(_KIND, Selection(self._key.namespace, f"{MEMBER_LABEL}={MEMBERS}"))
+        before = self._members
+        listed = await self._client.list(_KIND, _ALL_MEMBERS)
         now, members = self._clock.monotonic(), dict[str, _Member]()
         for lease in listed.items:
             name = (lease.get("spec") or {}).get("holderIdentity") or ""
             if lease["metadata"]["name"] == self._key.name or not name:
                 continue
             known = self._members.get(name)
-            if known is not None and _version_of(known.lease) == _version_of(lease):
+            # An event that arrived meanwhile may be newer than the answer.
+            if known is not None and (
+                _version_of(known.lease) == _version_of(lease)
+                or (known is not before.get(name) and _is_newer(known.lease, lease))
+            ):
                 members[name] = known
-                await self._delete_if_expired(known, now)
             else:
                 members[name] = _Member(lease, now, _read_nodes(lease), _read_division(lease))
         changed = {name: one.division for name, one in members.items()} != {
@@ -231,6 +269,8 @@ class NodeShards:
         self._members = members
         if changed:
             self._change()
+        for member in members.values():
+            await self._delete_if_expired(member, now)
         return self._lease is not None and int(listed.resource_version) >= int(_version_of(self._lease))
 
     async def _delete_if_expired(self, member: _Member, now: float) -> None:
@@ -303,6 +343,7 @@ class NodeShards:
     async def leave(self) -> None:
         """Delete the Lease, so that other members need not wait; nothing simulates nodes of this member any more."""
         self._renewed_at = None
+        await self._informer.close()
         try:
             async with asyncio.timeout(RELEASE_SECONDS_MAX):
                 await self._client.delete(_KIND, self._key)
@@ -321,6 +362,12 @@ class NodeShards:
         if self._awaited.pop(worker, worker) is None and not self._awaited:
             self._next_try_at = self._clock.monotonic()
             self.signal.notify()
+
+
+def _is_newer(lease: ReadOnlyObject, known: ReadOnlyObject) -> bool:
+    """Return whether a Lease is newer than the known one; False if that is unknown."""
+    version, known_version = _version_of(lease), _version_of(known)
+    return version.isdecimal() and known_version.isdecimal() and int(version) > int(known_version)
 
 
 def _version_of(lease: ReadOnlyObject) -> str:
