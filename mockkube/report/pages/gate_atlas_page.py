@@ -57,6 +57,6 @@ def _describe(tried: Sequence[GateEntry]) -> str:
     safe = [one for one in tried if describe_verdict(one).startswith("safe")]
     partly = sum(bool(one.not_tried) for one in safe)
     return (
-        f"{len(safe) - partly} of {count_noun(len(tried), 'feature gate')} can be turned on and off component by component, in "
-        f"any order; {partly} as far as tried; {len(tried) - len(safe)} need care."
+        f"{len(safe) - partly} of {count_noun(len(tried), 'feature gate')} can be turned on and off component by "
+        f"component, in any order; {partly} as far as tried; {len(tried) - len(safe)} need care."
     )

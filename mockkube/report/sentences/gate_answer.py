@@ -1,4 +1,4 @@
-"""What the atlas says about a gate, in sentences: in which order it can be turned on and off, and what a rollback loses."""
+"""Sentences of the atlas about a gate: in which order it can be turned on and off, and what a rollback loses."""
 
 import re
 from collections.abc import Iterator, Sequence
