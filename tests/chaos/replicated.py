@@ -2,9 +2,12 @@
 
 Three etcd members, three API servers behind a load balancer, two schedulers, two controller managers and two processes
 of kubelets. Half of the pods are created directly, half by Deployments. A watch records every change of a pod.
+
+In the end both leaders are killed once more, at the same time. A standby that knows of the leader must take over in
+time whenever a leader is killed.
 """
 
-# ruff: noqa: ASYNC240 - nothing else waits for the few small files that are read here
+# ruff: noqa: ASYNC110 - processes have no events
 
 import argparse
 import asyncio
@@ -41,6 +44,11 @@ DOWN_SECONDS: Final = (0.5, 3.0)
 """Time between a kill and the next start."""
 SETTLE_SECONDS_MAX: Final = 900
 START_SECONDS_MAX: Final = 120
+TAKEOVER_SECONDS_MAX: Final = 17.0
+"""Time from the kill of a leader to the next one: 15 s, the duration of the Lease, and 2 s for a busy machine."""
+STANDBY_SECONDS_MAX: Final = 60
+LEASES: Final = {"scheduler": "kube-scheduler", "controllers": "kube-controller-manager"}
+"""Lease of each kind of process that elects a leader."""
 SECRET: Final = "0123456789abcdef0123"
 GONE: Final = (aiohttp.ClientError, OSError, TimeoutError)
 CREATED: Final = (201, 409)
@@ -53,12 +61,19 @@ class Process:
     name: str
     command: Sequence[str]
     home: Path
+    ready_file: Path | None = None
+    """File that an API server writes when it is ready."""
     process: subprocess.Popen[bytes] | None = None
+    log_offset: int = 0
+    """Where the log of the last start begins."""
 
     def start(self) -> None:
         """Start the process; what it logs is appended to its log."""
+        if self.ready_file is not None:
+            self.ready_file.unlink(missing_ok=True)  # that of a killed process
         environment = {**os.environ, "XDG_STATE_HOME": str(self.home / "state"), "MOCKKUBE_CLUSTER_KEY": SECRET}
         with (self.home / f"{self.name}.log").open("ab") as log:
+            self.log_offset = log.tell()
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "mockkube.cli", *self.command],
                 env=environment,
@@ -73,9 +88,16 @@ class Process:
             self.process.wait()
             self.process = None
 
+    def read_ready_file(self) -> dict[str, Any] | None:
+        """Return what an API server has written when it was ready; None before."""
+        try:
+            return dict(json.loads(self.ready_file.read_text())) if self.ready_file is not None else None
+        except FileNotFoundError:
+            return None
+
     def has_logged(self, text: str) -> bool:
-        """Return whether a text is in the log."""
-        return text in (self.home / f"{self.name}.log").read_text(errors="replace")
+        """Return whether a text is in the log of the last start."""
+        return text.encode() in (self.home / f"{self.name}.log").read_bytes()[self.log_offset :]
 
     def find_trouble(self) -> str:
         """Return the exit code if the process has ended by itself, or the first traceback in its log."""
@@ -89,9 +111,8 @@ class Process:
 class LoadBalancer:
     """Forwards each connection to an API server that accepts it."""
 
-    def __init__(self, chance: random.Random) -> None:
-        self.ports: list[int] = []
-        self._chance = chance
+    def __init__(self, servers: Sequence[Process], chance: random.Random) -> None:
+        self._servers, self._chance = servers, chance
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self) -> int:
@@ -111,7 +132,11 @@ class LoadBalancer:
         assert task is not None
         self._tasks.add(task)
         with suppress(asyncio.CancelledError):
-            for port in self._chance.sample(self.ports, len(self.ports)):
+            for server in self._chance.sample(self._servers, len(self._servers)):
+                # Each start has another port: one that was given up may be in use.
+                if (ready := server.read_ready_file()) is None:
+                    continue
+                port = int(ready["url"].rpartition(":")[2])
                 with suppress(OSError):
                     server_reader, server_writer = await asyncio.open_connection("127.0.0.1", port)
                     await asyncio.gather(_copy(reader, server_writer), _copy(server_reader, writer))
@@ -166,8 +191,15 @@ class Record:
         name, holder = lease["metadata"]["name"], (lease.get("spec") or {}).get("holderIdentity") or ""
         known = self.holders.get(name, "")
         if holder and known and holder != known and name in self.killed_at:
-            self.takeovers.setdefault(name, []).append(time.monotonic() - self.killed_at.pop(name))
+            self._note_takeover(name, time.monotonic() - self.killed_at.pop(name))
         self.holders[name] = holder or known
+
+    def _note_takeover(self, name: str, seconds: float) -> None:
+        self.takeovers.setdefault(name, []).append(seconds)
+        if seconds > TAKEOVER_SECONDS_MAX:
+            self.wrong.append(
+                f"{name} had no leader for {seconds:.1f} s after a kill, {TAKEOVER_SECONDS_MAX:.0f} s allowed"
+            )
 
 
 class Watcher:
@@ -270,6 +302,7 @@ class Trial:
                 ]
                 load = group.create_task(self._load(api))
                 await self._kill_all()
+                await self._kill_leaders()
                 await load
                 self.say("all pods are created")
                 await self._settle(api)
@@ -289,24 +322,24 @@ class Trial:
             stack.callback(member.kill)
         await asyncio.gather(*[member.wait_until_serving() for member in self.members])
         database = "etcd://" + ",".join(f"127.0.0.1:{member.client_port}" for member in self.members)
-        balancer = LoadBalancer(self.chance)
+        balancer = LoadBalancer(self.servers, self.chance)
         port = await balancer.start()
         stack.push_async_callback(balancer.close)
         ready: dict[str, Any] = {}
         for number in range(3):
-            path = self.home / f"ready-{number}.json"
+            ready_file = self.home / f"ready-{number}.json"
             server = Process(
                 f"api-{number}",
-                ["up", "--name", f"api-{number}", "--join", "--db", database, "--port", str(self._find_port(number)),
-                 "--without", "scheduler,controllers,kubelets", "--ready-file", str(path)],
+                ["up", "--name", f"api-{number}", "--join", "--db", database, "--port", "0",
+                 "--without", "scheduler,controllers,kubelets", "--ready-file", str(ready_file)],
                 self.home,
+                ready_file,
             )  # fmt: skip
             self.servers.append(server)
             server.start()
             stack.callback(server.kill)
-        for number, server in enumerate(self.servers):
-            ready = await self._wait_until_ready(server, self.home / f"ready-{number}.json")
-            balancer.ports.append(int(ready["url"].rpartition(":")[2]))
+        for server in self.servers:
+            ready = await self._wait_until_ready(server)
         url = f"https://127.0.0.1:{port}"
         self._write_kubeconfig(url, ready)
         self._start_components(stack)
@@ -320,16 +353,11 @@ class Trial:
     def _cluster_names(self) -> str:
         return ",".join(f"{one.name}=http://127.0.0.1:{one.peer_port}" for one in self.members)
 
-    def _find_port(self, number: int) -> int:
-        # Ports stay the same when a server is started again.
-        return self.members[number].client_port + 1000
-
-    async def _wait_until_ready(self, server: Process, path: Path) -> dict[str, Any]:
+    async def _wait_until_ready(self, server: Process) -> dict[str, Any]:
         async with asyncio.timeout(START_SECONDS_MAX):
-            while not path.exists():
+            while (ready := server.read_ready_file()) is None:
                 assert not (trouble := server.find_trouble()), trouble
                 await asyncio.sleep(0.05)
-        ready: dict[str, Any] = json.loads(path.read_text())
         return ready
 
     def _write_kubeconfig(self, url: str, ready: dict[str, Any]) -> None:
@@ -408,11 +436,53 @@ class Trial:
                 victim.start()
 
     def _note_leader(self, victim: Member | Process) -> None:
-        """Note the time of a kill if the victim holds a Lease."""
-        lease = {"scheduler": "kube-scheduler", "controllers": "kube-controller-manager"}
-        name = lease.get(victim.name.partition("-")[0], "")
-        if isinstance(victim, Process) and (holder := self.record.holders.get(name)) and victim.has_logged(holder):
-            self.record.killed_at[name] = time.monotonic()
+        """Note the time of a kill if the victim holds a Lease, and a standby knows that."""
+        name = LEASES.get(victim.name.partition("-")[0], "")
+        if not isinstance(victim, Process) or not name:
+            return
+        if self._find_leader(name) is victim:
+            if self._has_standby(name):
+                self.record.killed_at[name] = time.monotonic()
+        elif self.record.killed_at.pop(name, None) is not None:
+            # The next process that starts waits for 15 s from then on.
+            self.say(f"{victim.name} was the standby that should take over")
+
+    def _find_leader(self, name: str) -> Process | None:
+        """Return the process that holds a Lease; None if it is not known, or was killed."""
+        holder = self.record.holders.get(name)
+        found = (one for one in self._find_candidates(name) if holder and one.has_logged(f"{holder} leads"))
+        return next((one for one in found if one.process is not None), None)
+
+    def _has_standby(self, name: str) -> bool:
+        """Return whether another process has seen who holds a Lease."""
+        known = f"{self.record.holders.get(name)} holds the Lease"
+        return any(one.process is not None and one.has_logged(known) for one in self._find_candidates(name))
+
+    def _find_candidates(self, name: str) -> list[Process]:
+        return [one for one in self.components if LEASES.get(one.name.partition("-")[0]) == name]
+
+    async def _kill_leaders(self) -> None:
+        """Kill both leaders at the same time, and wait until the standbys have taken over."""
+        record, names = self.record, LEASES.values()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(STANDBY_SECONDS_MAX):
+                while record.killed_at or not all(
+                    self._find_leader(name) and self._has_standby(name) for name in names
+                ):
+                    await asyncio.sleep(0.1)
+        victims = [leader for name in names if (leader := self._find_leader(name)) is not None]
+        for victim in victims:
+            self._note_leader(victim)
+            victim.kill()
+            self.say(f"killed {victim.name}, which leads")
+        with suppress(TimeoutError):
+            async with asyncio.timeout(STANDBY_SECONDS_MAX):
+                while record.killed_at:
+                    await asyncio.sleep(0.1)
+        for victim in victims:
+            victim.start()
+        record.wrong += [f"{name} has no other leader after a kill" for name in record.killed_at]
+        record.wrong += [f"no standby of {name} has taken over" for name in names if name not in record.takeovers]
 
     # The end
 

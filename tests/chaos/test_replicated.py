@@ -3,12 +3,13 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.chaos.replicated import Record
+from tests.chaos.replicated import TAKEOVER_SECONDS_MAX, Record
 from tests.contract.store.etcd_cluster import skip_without_etcd
 
 PODS = int(os.environ.get("MOCKKUBE_CHAOS_PODS", "300"))
@@ -47,3 +48,25 @@ def test_the_watch_finds_what_must_not_happen_to_a_pod(event: str, changed: dict
         record.note_pod("MODIFIED", before)
     record.note_pod(event, changed)
     assert record.wrong == wrong
+
+
+def lease(holder: str) -> dict[str, Any]:
+    return {"metadata": {"name": "kube-scheduler"}, "spec": {"holderIdentity": holder}}
+
+
+@pytest.mark.parametrize(
+    ("seconds_ago", "findings"),
+    [
+        pytest.param(TAKEOVER_SECONDS_MAX - 1, 0, id="in time"),
+        pytest.param(TAKEOVER_SECONDS_MAX + 1, 1, id="too late"),
+    ],
+)
+def test_the_watch_finds_standbys_that_take_over_too_late(seconds_ago: float, findings: int) -> None:
+    record = Record()
+    record.note_lease(lease("a"))
+    record.killed_at["kube-scheduler"] = time.monotonic() - seconds_ago
+    record.note_lease(lease("a"))
+    assert (record.takeovers, record.wrong) == ({}, [])
+    record.note_lease(lease("b"))
+    assert len(record.takeovers["kube-scheduler"]) == 1
+    assert len(record.wrong) == findings
