@@ -1,4 +1,8 @@
-"""Control planes of several clusters in this process, which share one store; each has a state directory of its own."""
+"""Control planes of several clusters in this process, which share one store; each has a state directory of its own.
+
+Every test that takes `start`, `members` or `shared_url` runs once per engine that can be shared. In slow tests these
+are PostgreSQL, when MOCKKUBE_TEST_POSTGRES is set, and etcd, when it is found.
+"""
 
 import asyncio
 import ssl
@@ -12,19 +16,27 @@ from typing import Any
 import aiohttp
 import orjson
 import pytest
+from mockkube_storage.engines.catalogue import ENGINES
 from mockkube_storage.engines.log import LogStore
-from mockkube_storage.engines.remote import RemoteStore
+from mockkube_storage.engines.postgresql import PostgresqlStore
+from mockkube_storage.engines.replica_store import ReplicaStore
 
 from mockkube.apiserver.registry.watch_cache import WatchCache
 from mockkube.cluster.cluster import Cluster, RunningCluster
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.state.state_directory import StateDirectory
-from tests.contract.store.conftest import _serve
+from tests.contract.store.conftest import POSTGRES, SKIP_POSTGRES, _serve, emptied
+from tests.contract.store.etcd_cluster import run_etcd, skip_without_etcd
 
 Object = dict[str, Any]
 WITHOUT = ("scheduler", "controllers", "kubelets")
 SECRET = "0123456789abcdef"
 LATE_SECONDS = 0.05
+SHARED_ENGINES = [
+    pytest.param(engine.name, marks=[] if engine.name == "remote" else pytest.mark.slow)
+    for engine in ENGINES
+    if engine.is_shared
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +90,9 @@ def late_events(monkeypatch: pytest.MonkeyPatch) -> None:
     numbers, run_without_delay = count(), WatchCache.run
 
     async def run(cache: WatchCache) -> None:
-        if not isinstance(cache.store, RemoteStore) or not (late_seconds := next(numbers) * LATE_SECONDS):
+        # Stores of control resources are not shared.
+        is_shared = isinstance(cache.store, ReplicaStore | PostgresqlStore)
+        if not is_shared or not (late_seconds := next(numbers) * LATE_SECONDS):
             await run_without_delay(cache)
         loop, arrived = asyncio.get_running_loop(), asyncio.Queue[tuple[float, Any]]()
 
@@ -99,11 +113,23 @@ def late_events(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(WatchCache, "run", run)
 
 
-@pytest.fixture
-async def shared_url(tmp_path: Path) -> AsyncIterator[str]:
-    """URL of an empty store that several processes may use."""
-    async with LogStore(str(tmp_path / "store"), fsync=False) as served, _serve(served) as url:
-        yield url
+@pytest.fixture(params=SHARED_ENGINES)
+async def shared_url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
+    """URL of an empty store of each engine that several processes may use."""
+    match request.param:
+        case "remote":
+            async with LogStore(str(tmp_path / "store"), fsync=False) as served, _serve(served) as url:
+                yield url
+        case "postgresql":
+            if not POSTGRES:
+                pytest.skip(SKIP_POSTGRES)
+            yield await emptied()
+        case "etcd":
+            skip_without_etcd()
+            async with run_etcd(tmp_path / "etcd") as member:
+                yield member.url
+        case name:
+            raise AssertionError(f"no way to test engine {name}")
 
 
 @pytest.fixture

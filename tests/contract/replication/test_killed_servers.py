@@ -15,10 +15,6 @@ from typing import Any
 import aiohttp
 import orjson
 import pytest
-from mockkube_storage.engines.catalogue import ENGINES
-
-from tests.contract.store.conftest import POSTGRES, SKIP_POSTGRES, emptied
-from tests.contract.store.etcd_cluster import run_etcd, skip_without_etcd
 
 CONFIG_MAPS = "/api/v1/namespaces/default/configmaps"
 START_SECONDS_MAX = 60.0
@@ -68,31 +64,13 @@ async def start(url: str, directory: Path, name: str) -> AsyncIterator[ServerPro
         await process.wait()
 
 
-@pytest.fixture(params=[engine.name for engine in ENGINES if engine.is_shared])
-async def url_of_engine(request: pytest.FixtureRequest, shared_url: str, tmp_path: Path) -> AsyncIterator[str]:
-    """URL of an empty store of each engine that several processes may use."""
-    match request.param:
-        case "remote":
-            yield shared_url
-        case "postgresql":
-            if not POSTGRES:
-                pytest.skip(SKIP_POSTGRES)
-            yield await emptied()
-        case "etcd":
-            skip_without_etcd()
-            async with run_etcd(tmp_path / "etcd") as member:
-                yield member.url
-        case name:
-            raise AssertionError(f"no way to test engine {name}")
-
-
 @pytest.mark.slow
 async def test_what_one_of_three_acknowledged_before_it_was_killed_is_at_the_others(
-    url_of_engine: str, tmp_path: Path
+    shared_url: str, tmp_path: Path
 ) -> None:
     async with AsyncExitStack() as stack:
         servers = await asyncio.gather(
-            *[stack.enter_async_context(start(url_of_engine, tmp_path, name)) for name in ("a", "b", "c")]
+            *[stack.enter_async_context(start(shared_url, tmp_path, name)) for name in ("a", "b", "c")]
         )
         assert len({server.token for server in servers}) == 1
         acknowledged: dict[str, str] = {}
@@ -124,7 +102,7 @@ async def test_what_one_of_three_acknowledged_before_it_was_killed_is_at_the_oth
         assert len(set(acknowledged.values())) == len(acknowledged)
         # A killed process leaves nothing that another has to wait for.
         async with asyncio.timeout(START_SECONDS_MAX):
-            again = await stack.enter_async_context(start(url_of_engine, tmp_path, "a"))
+            again = await stack.enter_async_context(start(shared_url, tmp_path, "a"))
         _, found = await again.request("GET", CONFIG_MAPS)
         assert acknowledged.keys() <= {obj["metadata"]["name"] for obj in found["items"]}
 
