@@ -1,6 +1,7 @@
 """Every test that takes `store` or `url` runs once per engine.
 
-etcd takes part where its executable is found; every test has one of its own, so that revisions begin anew.
+etcd takes part where its executable is found, with one member and, in slow tests, with three. Every test
+has one of its own, so that revisions begin anew.
 PostgreSQL takes part when MOCKKUBE_TEST_POSTGRES holds the URL of a database that may be emptied. Of several pytest
 workers each has a database of its own on that server, so none empties another's.
 """
@@ -19,10 +20,11 @@ from mockkube_storage.engines.log import LogStore
 from mockkube_storage.remote.server import DEFAULT_LIMITS, ServedStore, ServerLimits, StoreServer
 from mockkube_storage.store import Store
 
-from tests.contract.store.etcd_cluster import run_etcd, skip_without_etcd
+from tests.contract.store.etcd_cluster import run_cluster, run_etcd, skip_without_etcd
 
 POSTGRES = os.environ.get("MOCKKUBE_TEST_POSTGRES", "")
 SHARED = "shared"  # remote, beside another client
+THREE_MEMBERS = pytest.param("etcd of three members", marks=pytest.mark.slow)
 Serve = Callable[..., AbstractAsyncContextManager[str]]
 AnswerWith = Callable[[Callable[[], bytes | None]], AbstractAsyncContextManager[str]]
 SKIP_POSTGRES = "MOCKKUBE_TEST_POSTGRES is not set to the URL of a PostgreSQL database that may be emptied"
@@ -125,7 +127,7 @@ def empty_postgres() -> Callable[[], Awaitable[str]]:
     return emptied
 
 
-@pytest.fixture(params=[*(engine.name for engine in ENGINES), SHARED])
+@pytest.fixture(params=[*(engine.name for engine in ENGINES), SHARED, THREE_MEMBERS])
 async def url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
     """The URL of an empty store of each engine."""
     match request.param:
@@ -150,6 +152,10 @@ async def url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[s
             skip_without_etcd()
             async with run_etcd(tmp_path / "etcd") as member:
                 yield member.url
+        case "etcd of three members":
+            skip_without_etcd()
+            async with run_cluster(tmp_path, has_proxies=False) as cluster:
+                yield cluster.url
         case name:
             raise AssertionError(f"no way to test engine {name}")
 

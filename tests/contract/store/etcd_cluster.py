@@ -1,4 +1,4 @@
-"""etcd for tests: one member, or three behind proxies that can cut it off from clients and from each other."""
+"""etcd for tests: one member, or three, with proxies that can cut them off from clients and from each other."""
 
 # ruff: noqa: ASYNC110 - processes have no events
 
@@ -9,9 +9,12 @@ import shutil
 import signal
 import socket
 import subprocess
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from functools import cache
+import sys
+import tempfile
+import weakref
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -21,6 +24,8 @@ SKIP_ETCD = (
     "there is no etcd: install it (Debian: etcd-server), or set MOCKKUBE_TEST_ETCD to the path of its executable"
 )
 START_SECONDS_MAX = 30.0
+MEMORY = Path("/dev/shm")
+MEMORY_BYTES_MIN = 4 << 30  # each member reserves 128 MB for its log
 
 
 def skip_without_etcd() -> None:
@@ -35,7 +40,7 @@ class Proxy:
         self._target = target
         self._open: dict[asyncio.StreamWriter, int] = {}
         self._tasks: set[asyncio.Task[None]] = set()
-        self.cut_off = lambda source_port: False
+        self.cut_off: Callable[[int], bool] = lambda source_port: False
         self.is_stalled = False  # connections stay open, and nothing passes
 
     async def start(self) -> int:
@@ -96,7 +101,7 @@ class Member:
     """Process of a member."""
 
     def __init__(self, name: str, directory: Path, options: Sequence[str] = (), *, scheme: str = "http") -> None:
-        self.client_port, self.peer_port = _free_ports(2)
+        self.client_port, self.peer_port = _free_port(self), _free_port(self)
         self.advertised_peer_port = self.peer_port
         self.name = name
         self.proxy = Proxy(self.client_port)
@@ -152,8 +157,7 @@ class Member:
         """Return when it accepts connections."""
         async with asyncio.timeout(START_SECONDS_MAX):
             while True:
-                assert self.process is not None
-                assert self.process.poll() is None, self._directory.with_name(f"{self._directory.name}.log").read_text()
+                self._check_running()
                 try:
                     _, writer = await asyncio.open_connection("127.0.0.1", self.client_port)
                 except OSError:
@@ -162,30 +166,69 @@ class Member:
                 writer.transport.abort()
                 return
 
+    async def wait_until_serving_peers(self) -> None:
+        """Return when it answers requests of other members.
+
+        A member that starts asks all others, and gives each a second. Those that start at the same moment accept its
+        connection, but often do not answer it. So a cluster whose members start one after the other is up sooner.
+        """
+        async with asyncio.timeout(START_SECONDS_MAX):
+            while not await self._answers_peers():
+                self._check_running()
+                await asyncio.sleep(0.01)
+
+    async def _answers_peers(self) -> bool:
+        writer = None
+        try:
+            async with asyncio.timeout(1):
+                reader, writer = await asyncio.open_connection("127.0.0.1", self.peer_port)
+                writer.write(b"GET /members HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+                return await reader.read(1) != b""
+        except (OSError, TimeoutError):
+            return False
+        finally:
+            if writer is not None:
+                writer.transport.abort()
+
+    def _check_running(self) -> None:
+        assert self.process is not None
+        assert self.process.poll() is None, self._directory.with_name(f"{self._directory.name}.log").read_text()
+
 
 class Cluster:
-    """Three members; clients and other members reach each through its proxies."""
+    """Three members; with proxies, clients and other members reach each through its own two."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, *, has_proxies: bool = True) -> None:
         self.members = [Member(f"m{n}", directory / f"m{n}") for n in range(3)]
+        self.ports = [member.client_port for member in self.members]
+        self._has_proxies = has_proxies
         self._isolated: set[int] = set()
 
     async def start(self, stack: AsyncExitStack) -> None:
+        if self._has_proxies:
+            await self._start_proxies(stack)
+        self._names = ",".join(f"{one.name}=http://127.0.0.1:{one.advertised_peer_port}" for one in self.members)
+        for member in self.members:
+            stack.callback(member.kill)
+            member.start(self._names)
+            await member.wait_until_serving_peers()
+        await asyncio.gather(*[member.wait_until_serving() for member in self.members])
+
+    async def _start_proxies(self, stack: AsyncExitStack) -> None:
         self.ports = []
         for member in self.members:
             self.ports.append(await member.proxy.start())
             member.advertised_peer_port = await member.peer_proxy.start()
             stack.push_async_callback(member.proxy.close)
             stack.push_async_callback(member.peer_proxy.close)
-            stack.callback(member.kill)
-        self._names = ",".join(f"{one.name}=http://127.0.0.1:{one.advertised_peer_port}" for one in self.members)
-        for member in self.members:
-            member.start(self._names)
-        await asyncio.gather(*[member.wait_until_serving() for member in self.members])
 
     @property
     def url(self) -> str:
-        return "etcd://" + ",".join(f"127.0.0.1:{port}" for port in self.ports)
+        return self.url_from(0)
+
+    def url_from(self, number: int) -> str:
+        """URL of all members whose clients connect to this one first."""
+        return "etcd://" + ",".join(f"127.0.0.1:{port}" for port in self.ports[number:] + self.ports[:number])
 
     async def restart(self, number: int) -> None:
         self.members[number].start(self._names)
@@ -195,10 +238,10 @@ class Cluster:
         """Cut members off from the others, but not from clients; without numbers, from none."""
         self._isolated = set(numbers)
         for number, member in enumerate(self.members):
-            member.peer_proxy.cut_off = lambda port, number=number: self._is_cut_off(port, number)
+            member.peer_proxy.cut_off = partial(self._is_cut_off, number)
             member.peer_proxy.apply()
 
-    def _is_cut_off(self, source_port: int, number: int) -> bool:
+    def _is_cut_off(self, number: int, source_port: int) -> bool:
         if number in self._isolated:
             return True
         inode = _inode_of_connection(source_port)
@@ -216,32 +259,55 @@ class Cluster:
 @asynccontextmanager
 async def run_etcd(directory: Path, options: Sequence[str] = (), *, scheme: str = "http") -> AsyncIterator[Member]:
     """Run a cluster of one member."""
-    member = Member("default", directory, options, scheme=scheme)
-    member.start()
-    try:
-        await member.wait_until_serving()
-        yield member
-    finally:
-        member.kill()
+    with _data_directory(directory) as data:
+        member = Member("default", data / "etcd", options, scheme=scheme)
+        member.start()
+        try:
+            await member.wait_until_serving()
+            yield member
+        finally:
+            member.kill()
 
 
 @asynccontextmanager
-async def run_cluster(directory: Path) -> AsyncIterator[Cluster]:
+async def run_cluster(directory: Path, *, has_proxies: bool = True) -> AsyncIterator[Cluster]:
     """Run a cluster of three members."""
     async with AsyncExitStack() as stack:
-        cluster = Cluster(directory)
+        cluster = Cluster(stack.enter_context(_data_directory(directory)), has_proxies=has_proxies)
         await cluster.start(stack)
         yield cluster
 
 
-def _free_ports(count: int) -> list[int]:
-    """Ports that nobody uses, below those that the system gives to outgoing connections."""
-    ports: list[int] = []
-    while len(ports) < count:
+@contextmanager
+def _data_directory(directory: Path) -> Iterator[Path]:
+    """Directory in memory if there is space, as etcd 3.4 syncs each write and disks stall; else the given one."""
+    if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free >= MEMORY_BYTES_MIN:
+        with tempfile.TemporaryDirectory(prefix="mockkube-etcd-", dir=MEMORY) as folder:
+            yield Path(folder)
+    else:
+        directory.mkdir(exist_ok=True)
+        yield directory
+
+
+def _free_port(owner: object) -> int:
+    """Port that nobody uses, below those that the system gives to outgoing connections.
+
+    On Linux it is reserved as long as the owner exists: a socket that is bound but does not listen keeps it from other
+    tests, and not from a server that sets SO_REUSEADDR, as etcd does.
+    """
+    while True:
         port = random.randrange(15_000, 32_000)
-        with suppress(OSError), socket.create_server(("127.0.0.1", port)):
-            ports.append(port)
-    return ports
+        found = socket.socket()
+        try:
+            found.bind(("127.0.0.1", port))
+        except OSError:
+            found.close()
+            continue
+        if sys.platform == "linux":
+            found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            weakref.finalize(owner, os.close, found.detach())
+        found.close()
+        return port
 
 
 @cache

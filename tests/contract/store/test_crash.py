@@ -17,7 +17,7 @@ from mockkube_storage.engines.catalogue import open_store
 from mockkube_storage.engines.log import LogStore
 from mockkube_storage.store import Store
 
-from tests.contract.store.etcd_cluster import run_etcd, skip_without_etcd
+from tests.contract.store.etcd_cluster import run_cluster, run_etcd, skip_without_etcd
 
 if TYPE_CHECKING:
     from tests.contract.store.conftest import Serve
@@ -85,6 +85,20 @@ async def test_etcd_keeps_every_acknowledged_write_when_the_writer_is_killed(tmp
             acknowledged |= await asyncio.to_thread(_write_and_die, member.url, number)
             async with open_store(member.url) as store:
                 await _check(store, acknowledged)
+    assert len(acknowledged) >= ROUNDS
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(60 + 5 * ROUNDS)
+async def test_each_member_of_etcd_has_every_acknowledged_write_when_the_writer_is_killed(tmp_path: Path) -> None:
+    skip_without_etcd()
+    acknowledged: dict[str, tuple[str, int]] = {}
+    async with run_cluster(tmp_path, has_proxies=False) as cluster:
+        for number in range(ROUNDS):
+            acknowledged |= await asyncio.to_thread(_write_and_die, cluster.url_from(number % 3), number)
+            for other in range(3):
+                async with open_store(cluster.url_from(other)) as store:
+                    await _check(store, acknowledged)
     assert len(acknowledged) >= ROUNDS
 
 

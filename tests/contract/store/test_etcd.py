@@ -18,6 +18,7 @@ from mockkube_storage.engines.etcd import EtcdStore
 from mockkube_storage.errors import Compacted, Conflict, Unavailable, UnknownEngine
 from mockkube_storage.etcd import connection, history, messages
 from mockkube_storage.etcd.grpc import GrpcConnection
+from mockkube_storage.etcd.protobuf import encode_bytes
 from mockkube_storage.model import REVISION_FIRST, Entry, Event, EventType
 from mockkube_storage.store import Store
 from mockkube_storage.watch import Watch
@@ -510,11 +511,11 @@ class _Client:
         return await self._connection.call(method, request)
 
     async def put(self, key: bytes, value: bytes) -> None:
-        request = messages.encode_bytes(1, key) + messages.encode_bytes(2, value)
+        request = encode_bytes(1, key) + encode_bytes(2, value)
         await self.call("/etcdserverpb.KV/Put", request)
 
     async def delete(self, first: bytes, end: bytes) -> None:
-        request = messages.encode_bytes(1, first) + messages.encode_bytes(2, end)
+        request = encode_bytes(1, first) + encode_bytes(2, end)
         await self.call("/etcdserverpb.KV/DeleteRange", request)
 
 

@@ -20,6 +20,7 @@ from mockkube_storage.engines.log import LogStore
 from mockkube_storage.errors import Compacted, FormatTooNew, Locked, Unavailable
 from mockkube_storage.model import REVISION_FIRST, Entry
 from mockkube_storage.store import Store
+from mockkube_storage.writes import Write
 
 HOLD = """
 import asyncio, sys
@@ -309,7 +310,7 @@ async def test_a_log_that_is_moved_away_and_back_takes_writes_again(directory: P
 async def test_a_write_that_is_cancelled_while_it_is_synced_leaves_a_log_that_goes_on(directory: Path) -> None:
     store = LogStore(str(directory))
     await store.start()
-    committing = asyncio.create_task(store.commit([log.Write("/a", b"1", None)]))
+    committing = asyncio.create_task(store.commit([Write("/a", b"1", None)]))
     await asyncio.sleep(0)
     committing.cancel()
     await asyncio.gather(committing, return_exceptions=True)

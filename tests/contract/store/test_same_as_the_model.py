@@ -3,7 +3,7 @@
 import asyncio
 import os
 import tempfile
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
 from contextlib import AsyncExitStack
 from itertools import cycle
 from pathlib import Path
@@ -19,7 +19,7 @@ from mockkube_storage.errors import StoreError
 from mockkube_storage.model import Event
 from mockkube_storage.store import Store
 
-from tests.contract.store.etcd_cluster import run_etcd, skip_without_etcd
+from tests.contract.store.etcd_cluster import run_cluster, run_etcd, skip_without_etcd
 
 if TYPE_CHECKING:
     from tests.contract.store.conftest import Serve
@@ -62,7 +62,7 @@ class Comparison(RuleBasedStateMachine):
     def run(self, work: Any) -> Any:
         return self.runner.run(work)
 
-    async def run_together(self, writes: list[Awaitable[Any]]) -> list[Any]:
+    async def run_together(self, writes: Sequence[Awaitable[Any]]) -> list[Any]:
         return await asyncio.gather(*writes)
 
     def compare(self, command: str, *args: Any, **named: Any) -> None:
@@ -214,21 +214,29 @@ def test_any_commands_give_the_same_on_postgresql(empty_postgres: Any) -> None:
     _play(PostgresqlComparison)
 
 
-def test_any_commands_give_the_same_on_etcd() -> None:
+@pytest.mark.parametrize(
+    "members", [pytest.param(1, id="one member"), pytest.param(3, id="three members", marks=pytest.mark.slow)]
+)
+def test_any_commands_give_the_same_on_etcd(members: int) -> None:
     skip_without_etcd()
     with tempfile.TemporaryDirectory() as folder:
         directories = iter(range(1_000_000))
 
         class EtcdComparison(Comparison):
-            """Each example has an etcd of its own: revisions never begin anew."""
+            """Each example has an etcd of its own: revisions never begin anew. A restart uses the next member."""
 
             def fresh_url(self) -> str:
                 self.stack = AsyncExitStack()
-                run = run_etcd(Path(folder) / str(next(directories)))
-                member = self.run(self.stack.enter_async_context(run))
-                return f"{member.url}?prefix=/prefix"
+                directory = Path(folder) / str(next(directories))
+                return f"{self.run(self.run_members(directory))}?prefix=/prefix"
 
-            async def run_together(self, writes: list[Awaitable[Any]]) -> list[Any]:
+            async def run_members(self, directory: Path) -> str:
+                if members == 1:
+                    return (await self.stack.enter_async_context(run_etcd(directory))).url
+                cluster = await self.stack.enter_async_context(run_cluster(directory, has_proxies=False))
+                return cluster.url
+
+            async def run_together(self, writes: Sequence[Awaitable[Any]]) -> list[Any]:
                 # etcd handles the requests of a connection in any order, so it chooses another winner.
                 return [await write for write in writes]
 

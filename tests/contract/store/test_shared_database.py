@@ -16,32 +16,36 @@ from mockkube_storage.model import REVISION_FIRST, Entry, Event
 from mockkube_storage.store import Store
 from mockkube_storage.watch import Watch
 
-from tests.contract.store.etcd_cluster import Proxy, run_etcd, skip_without_etcd
+from tests.contract.store.etcd_cluster import Proxy, run_cluster, run_etcd, skip_without_etcd
 
 if TYPE_CHECKING:
     from tests.contract.store.conftest import Serve
 
 
-@pytest.fixture(params=["postgresql", "remote", "etcd"])
-async def database(request: pytest.FixtureRequest, tmp_path: Path, serve: "Serve") -> AsyncIterator[str]:
-    """The URL of an empty database or server."""
-    if request.param == "postgresql":
-        yield await request.getfixturevalue("empty_postgres")()
-        return
-    if request.param == "etcd":
-        skip_without_etcd()
-        async with run_etcd(tmp_path / "etcd") as member:
-            yield member.url
-        return
-    async with LogStore(str(tmp_path)) as served, serve(served) as url:
-        yield url
+@pytest.fixture(params=["postgresql", "remote", "etcd", pytest.param("etcd of three members", marks=pytest.mark.slow)])
+async def urls(request: pytest.FixtureRequest, tmp_path: Path, serve: "Serve") -> AsyncIterator[list[str]]:
+    """Three URLs of one empty database or server; clients of an etcd with three members connect to different ones."""
+    match request.param:
+        case "postgresql":
+            yield [await request.getfixturevalue("empty_postgres")()] * 3
+        case "etcd":
+            skip_without_etcd()
+            async with run_etcd(tmp_path / "etcd") as member:
+                yield [member.url] * 3
+        case "etcd of three members":
+            skip_without_etcd()
+            async with run_cluster(tmp_path, has_proxies=False) as cluster:
+                yield [cluster.url_from(number) for number in range(3)]
+        case _:
+            async with LogStore(str(tmp_path)) as served, serve(served) as url:
+                yield [url] * 3
 
 
 @pytest.fixture
-async def stores(database: str) -> AsyncIterator[list[Store]]:
+async def stores(urls: list[str]) -> AsyncIterator[list[Store]]:
     """Three stores, as three processes would have them."""
     async with AsyncExitStack() as stack:
-        yield [await stack.enter_async_context(open_store(database)) for _ in range(3)]
+        yield [await stack.enter_async_context(open_store(url)) for url in urls]
 
 
 @pytest.fixture
@@ -56,12 +60,12 @@ async def postgres_stores(postgres: str) -> AsyncIterator[list[Store]]:
         yield [here, there]
 
 
-async def test_stores_that_start_at_once_on_an_empty_database_lay_it_out_once(database: str) -> None:
-    started = [open_store(database) for _ in range(5)]
+async def test_stores_that_start_at_once_on_an_empty_database_lay_it_out_once(urls: list[str]) -> None:
+    started = [open_store(url) for url in urls * 2]
     await asyncio.gather(*[store.start() for store in started])
     await asyncio.gather(*[store.create(f"/{n}", b"") for n, store in enumerate(started)])
     for store in started:
-        assert len((await store.list("/")).entries) == 5
+        assert len((await store.list("/")).entries) == 6
         await store.close()
 
 
