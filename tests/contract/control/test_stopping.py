@@ -10,8 +10,8 @@ import subprocess
 import sys
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator
-from contextlib import closing
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +19,9 @@ import pytest
 from mockkube_storage.engines.catalogue import ENGINES
 
 from mockkube.cluster.watchdog import BLOCKED_EXIT_CODE
-from tests.contract.store.etcd_cluster import Member, skip_without_etcd
+from tests.contract.store.conftest import POSTGRES, SKIP_POSTGRES, emptied
+from tests.contract.store.etcd_cluster import Member, run_etcd, skip_without_etcd
 
-POSTGRES = os.environ.get("MOCKKUBE_TEST_POSTGRES", "")
 TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": {"containers": [{"name": "c", "image": "i"}]}}
 STUCK = """
 import sys
@@ -55,7 +55,7 @@ class Running:
 
     def wait_for(self, holds: Callable[[], Any]) -> None:
         while not holds():
-            assert self.process.poll() is None, "it has ended by itself"
+            assert self.process.poll() is None, self.process.communicate()[1]
 
     def ask(self, path: str, obj: object = None) -> Any:
         ready = json.loads(self.ready_file.read_text())
@@ -82,8 +82,11 @@ class Running:
         return self.process.returncode, said
 
 
+Up = Callable[..., Running]
+
+
 @pytest.fixture
-def up(tmp_path: Path) -> Iterator[Callable[..., Running]]:
+def up(tmp_path: Path) -> Iterator[Up]:
     processes: list[subprocess.Popen[str]] = []
 
     def start(*arguments: str) -> Running:
@@ -97,30 +100,48 @@ def up(tmp_path: Path) -> Iterator[Callable[..., Running]]:
         process.communicate()
 
 
-async def empty_postgres() -> None:
-    import asyncpg
-
-    connection = await asyncpg.connect(POSTGRES)
-    try:
-        await connection.execute("DROP TABLE IF EXISTS entries, meta")
-    finally:
-        await connection.close()
-
-
 @pytest.fixture(params=[engine.name for engine in ENGINES])
-def kept(request: pytest.FixtureRequest) -> list[str]:
-    """The arguments that keep a cluster with one of the engines."""
-    if request.param == "postgresql":
-        if not POSTGRES:
-            pytest.skip("MOCKKUBE_TEST_POSTGRES is not set to the URL of a PostgreSQL database that may be emptied")
-        asyncio.run(empty_postgres())
-        return ["--db", POSTGRES]
-    return ["--ephemeral"] if request.param == "memory" else []
+async def database(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
+    """The value of `--db` for an empty database of each engine."""
+    match request.param:
+        case "memory":
+            yield "memory:"
+        case "sqlite":
+            yield f"sqlite:///{tmp_path / 'store.db'}"
+        case "log":
+            yield f"log:///{tmp_path / 'store'}"
+        case "postgresql":
+            if not POSTGRES:
+                pytest.skip(SKIP_POSTGRES)
+            yield await emptied()
+        case "remote":
+            with run_etcd_of_assets(tmp_path / "store") as address:
+                yield f"mockkube-store://{address}"
+        case "etcd":
+            skip_without_etcd()
+            async with run_etcd(tmp_path / "etcd") as member:
+                yield member.url
+        case name:
+            raise AssertionError(f"no way to test engine {name}")
+
+
+@contextmanager
+def run_etcd_of_assets(directory: Path) -> Iterator[str]:
+    """Run the etcd of `mockkube assets`; yields its host and port."""
+    command = [sys.executable, "-m", "mockkube.assets", "etcd", "", f"--data-dir={directory}"]
+    command += ["--listen-client-urls=http://127.0.0.1:0", "--unsafe-no-fsync"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stderr is not None
+            lines = (json.loads(line)["msg"] for line in process.stderr)
+            yield next(line.rpartition(" ")[2] for line in lines if "serving client traffic" in line)
+        finally:
+            process.kill()
 
 
 @pytest.mark.parametrize("replicas", [2000, 2**31 - 1])
-def test_in_the_middle_of_a_rollout_with_watchers(up, kept, replicas) -> None:
-    cluster = up(*kept, "--nodes", "3")
+def test_in_the_middle_of_a_rollout_with_watchers(up: Up, database: str, replicas: int) -> None:
+    cluster = up("--db", database, "--nodes", "3")
     cluster.wait_for(cluster.ready_file.exists)
     watches = [cluster.ask("/api/v1/pods?watch=1") for _ in range(20)]
     spec = {"replicas": replicas, "podManagementPolicy": "Parallel", "serviceName": "s"}
@@ -133,10 +154,11 @@ def test_in_the_middle_of_a_rollout_with_watchers(up, kept, replicas) -> None:
     assert "Traceback" not in said
     for watch in watches:
         watch.read()  # to its end: it has one
+    assert not (cluster.state / "cluster.db").exists(), "it used another database"
 
 
 @pytest.mark.parametrize("moment", ["lock", "token", "cluster.db", "control.db", "kubeconfig"])
-def test_while_it_starts(up, moment) -> None:
+def test_while_it_starts(up: Up, moment: str) -> None:
     cluster = up("--nodes", "3")
     cluster.wait_for((cluster.state / moment).exists)
     code, said = cluster.stop()
@@ -145,7 +167,7 @@ def test_while_it_starts(up, moment) -> None:
     assert not cluster.ready_file.exists()
 
 
-def test_while_its_store_does_not_answer(up, tmp_path) -> None:
+def test_while_its_store_does_not_answer(up: Up, tmp_path: Path) -> None:
     skip_without_etcd()
     member = Member("only", tmp_path / "etcd")
     member.start()
@@ -163,7 +185,7 @@ def test_while_its_store_does_not_answer(up, tmp_path) -> None:
         member.kill()
 
 
-def test_while_its_collector_of_traces_does_not_answer(up, tmp_path) -> None:
+def test_while_its_collector_of_traces_does_not_answer(up: Up, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         given = {
             "apiVersion": "apiserver.config.k8s.io/v1",
@@ -182,7 +204,7 @@ def test_while_its_collector_of_traces_does_not_answer(up, tmp_path) -> None:
     assert code == 0, said
 
 
-def test_when_its_terminal_is_closed(up) -> None:
+def test_when_its_terminal_is_closed(up: Up) -> None:
     cluster = up("--ephemeral", "--without", "scheduler,controllers,kubelets")
     cluster.wait_for(cluster.ready_file.exists)
     cluster.process.send_signal(signal.SIGHUP)
@@ -191,7 +213,7 @@ def test_when_its_terminal_is_closed(up) -> None:
     assert not cluster.ready_file.exists()
 
 
-def test_the_watchdog_ends_a_process_whose_loop_does_not_turn(tmp_path) -> None:
+def test_the_watchdog_ends_a_process_whose_loop_does_not_turn(tmp_path: Path) -> None:
     command = [sys.executable, "-c", STUCK, str(tmp_path)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
