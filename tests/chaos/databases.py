@@ -11,9 +11,23 @@ from typing import Final
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
+from mockkube_storage.engines.catalogue import open_store
+from mockkube_storage.errors import Unavailable
+from postgresql_server import PostgresqlServer
+
 from tests.contract.store.etcd_cluster import ETCD, SKIP_ETCD, Member
 
-__all__ = ["ETCD", "SKIP_ETCD", "Database", "EtcdDatabase", "PostgresqlDatabase", "SqliteDatabase"]
+__all__ = [
+    "ETCD",
+    "SKIP_ETCD",
+    "Database",
+    "EtcdDatabase",
+    "KillableDatabase",
+    "LogDatabase",
+    "OwnPostgresqlDatabase",
+    "PostgresqlDatabase",
+    "SqliteDatabase",
+]
 
 INVARIANTS: Final = (
     (
@@ -71,8 +85,50 @@ def _check_file(path: Path) -> list[str]:
         return [what for what, query in INVARIANTS if database.execute(query).fetchone()[0]]
 
 
+def _check_control(state: Path) -> list[str]:
+    """Return what is wrong with the control resources, which are in a file whatever the engine."""
+    control = state / "control.db"
+    return [f"control.db: {one}" for one in _check_file(control)] if control.exists() else []
+
+
+class LogDatabase:
+    """The directory of a log engine."""
+
+    name = "log"
+    is_in_process = True
+
+    def __init__(self) -> None:
+        self._folder = Path(tempfile.mkdtemp())
+        self._store = self._folder / "store"
+        self.url = f"log:///{self._store}"
+
+    async def empty(self) -> None:
+        """Do nothing: the directory is new."""
+
+    async def close(self) -> None:
+        """Remove the directory."""
+        shutil.rmtree(self._folder)
+
+    async def check(self, state: Path) -> list[str]:
+        """Return what is wrong with the log, and with the control resources, which are in a file."""
+        wrong = _check_control(state)
+        if not self._store.exists():
+            return wrong
+        # A copy: opening the log cuts off an incomplete last record, which the next start shall find.
+        copy = self._folder / "copy"
+        await asyncio.to_thread(shutil.copytree, self._store, copy)
+        try:
+            async with open_store(f"log:///{copy}") as store:
+                await store.list("")
+        except Unavailable as error:
+            wrong.append(str(error))
+        finally:
+            await asyncio.to_thread(shutil.rmtree, copy)
+        return wrong
+
+
 class PostgresqlDatabase:
-    """A database that may be emptied."""
+    """A database that may be emptied, of a server that is not killed."""
 
     name = "postgresql"
     is_in_process = False
@@ -97,8 +153,7 @@ class PostgresqlDatabase:
         """Return what is wrong with the tables, and with the control resources, which are in a file."""
         import asyncpg
 
-        control = state / "control.db"
-        wrong = [f"control.db: {one}" for one in _check_file(control)] if control.exists() else []
+        wrong = _check_control(state)
         connection = await asyncpg.connect(self.url)
         try:
             if await connection.fetchval("SELECT to_regclass('entries')") is None:
@@ -106,6 +161,27 @@ class PostgresqlDatabase:
             return wrong + [what for what, query in INVARIANTS if await connection.fetchval(query)]
         finally:
             await connection.close()
+
+
+class OwnPostgresqlDatabase(PostgresqlDatabase):
+    """A database of a server that chaos starts and kills."""
+
+    def __init__(self, binaries: Path) -> None:
+        self._server = PostgresqlServer(binaries)
+        super().__init__(self._server.url)
+
+    async def empty(self) -> None:
+        """Start the server."""
+        await asyncio.to_thread(self._server.create)
+        await self._server.start()
+
+    async def restart(self, seconds: float) -> None:
+        """Kill the server, and start it again so many seconds later."""
+        await self._server.restart(seconds)
+
+    async def close(self) -> None:
+        """Stop the server."""
+        self._server.close()
 
 
 class EtcdDatabase:
@@ -133,8 +209,7 @@ class EtcdDatabase:
 
     async def check(self, state: Path) -> list[str]:
         """Return what is wrong with the control resources, which are in a file."""
-        control = state / "control.db"
-        return [f"control.db: {one}" for one in _check_file(control)] if control.exists() else []
+        return _check_control(state)
 
     async def close(self) -> None:
         """Stop the member."""
@@ -142,4 +217,5 @@ class EtcdDatabase:
         shutil.rmtree(self._folder)
 
 
-Database = SqliteDatabase | PostgresqlDatabase | EtcdDatabase
+KillableDatabase = EtcdDatabase | OwnPostgresqlDatabase
+Database = SqliteDatabase | LogDatabase | PostgresqlDatabase | KillableDatabase

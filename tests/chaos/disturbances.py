@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
 from cluster_process import ClusterProcess
-from databases import Database, EtcdDatabase
+from databases import Database, KillableDatabase
 from faults import Machine, MachineFaults
 from load import CONFIG_MAPS, GONE, Load
 
@@ -168,7 +168,7 @@ class KillDatabase(Disturbance):
 
     async def apply(self, given: Round) -> None:
         """Kill the database, then the process."""
-        assert isinstance(given.database, EtcdDatabase)
+        assert isinstance(given.database, KillableDatabase)
         await asyncio.sleep(given.chance.uniform(0, LIFE_SECONDS_MAX))
         await given.database.restart(given.chance.uniform(0, FAULT_SECONDS_MAX))
         if not await _recovers(given):

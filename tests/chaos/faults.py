@@ -14,6 +14,16 @@ from typing import Final
 LIBRARY: Final = Path(__file__).with_name("faults.c")
 
 
+NO_MACHINE: Final = (
+    "disks, clocks and connections can only be made to fail on Linux with a C compiler (Debian: gcc, libc6-dev)"
+)
+
+
+def find_compiler() -> str:
+    """Return the path of the C compiler; empty if there is none, or another system than Linux."""
+    return (shutil.which("cc") or "") if sys.platform == "linux" else ""
+
+
 @dataclass(frozen=True, slots=True)
 class MachineFaults:
     """What is wrong with the machine; the fields are in the order of `faults.c`."""
@@ -37,9 +47,9 @@ class Machine:
 
     @classmethod
     def build(cls, home: Path) -> "Machine | None":
-        """Compile the library; None without Linux or a C compiler."""
-        compiler = shutil.which("cc")
-        if compiler is None or sys.platform != "linux":
+        """Compile the library; None if that is not possible."""
+        compiler = find_compiler()
+        if not compiler:
             return None
         machine = cls(home / "faults.so", home / "faults")
         subprocess.run(

@@ -2,8 +2,8 @@
 
 In each round a cluster is started on the database that the last round left behind; what it lists is compared with what
 earlier ones have acknowledged; clients write and watch; then one of `disturbances.py` happens, and the integrity of the
-database is checked. PostgreSQL takes part where MOCKKUBE_TEST_POSTGRES is the URL of a database that may be emptied,
-etcd where it is installed.
+database is checked. PostgreSQL and etcd take part where they are installed, and are killed, too. If no PostgreSQL can
+be started, MOCKKUBE_TEST_POSTGRES is the URL of a database that may be emptied.
 """
 
 import argparse
@@ -21,17 +21,31 @@ from typing import Final
 
 import aiohttp
 from cluster_process import ClusterProcess
-from databases import ETCD, SKIP_ETCD, Database, EtcdDatabase, PostgresqlDatabase, SqliteDatabase
+from databases import (
+    ETCD,
+    SKIP_ETCD,
+    Database,
+    EtcdDatabase,
+    KillableDatabase,
+    LogDatabase,
+    OwnPostgresqlDatabase,
+    PostgresqlDatabase,
+    SqliteDatabase,
+)
 from disturbances import DISTURBANCES, Disturbance, Round
-from faults import Machine
+from faults import NO_MACHINE, Machine
 from ledger import Ledger
 from load import Load, UnexpectedAnswerError
+from postgresql_server import find_binaries
 
 ROUNDS: Final = 1000
 REPORT_EVERY: Final = 25
 REPLICAS: Final = 4
 SETTLE_SECONDS_MAX: Final = 120
 POSTGRES: Final = "MOCKKUBE_TEST_POSTGRES"
+ENGINES: Final = ("sqlite", "log", "postgresql", "etcd")
+MACHINE: Final = "machine"
+PROCESSES: Final = "processes"
 
 
 @dataclass(slots=True)
@@ -131,41 +145,53 @@ def _session(token: str) -> aiohttp.ClientSession:
     return session
 
 
-def databases(engine: str) -> list[Database]:
-    """Return the databases to run on."""
-    url = os.environ.get(POSTGRES, "")
-    found: list[Database] = []
-    if engine in ("all", "sqlite"):
-        found.append(SqliteDatabase())
-    if engine in ("all", "postgresql") and url:
-        found.append(PostgresqlDatabase(url))
-    elif engine in ("all", "postgresql"):
-        print(f"PostgreSQL is left out: {POSTGRES} is not set to the URL of a database that may be emptied")
-    if engine in ("all", "etcd") and ETCD:
-        found.append(EtcdDatabase())
-    elif engine in ("all", "etcd"):
-        print(f"etcd is left out: {SKIP_ETCD}")
-    return found
+def open_database(engine: str) -> Database | None:
+    """Return the database of an engine; None if there is none here."""
+    url, binaries = os.environ.get(POSTGRES, ""), find_binaries()
+    match engine:
+        case "sqlite":
+            return SqliteDatabase()
+        case "log":
+            return LogDatabase()
+        case "postgresql" if binaries is not None:
+            return OwnPostgresqlDatabase(binaries)
+        case "postgresql" if url:
+            return PostgresqlDatabase(url)
+        case "postgresql":
+            print(f"PostgreSQL is left out: it is not installed, and {POSTGRES} is not the URL of a database to empty")
+        case "etcd" if ETCD:
+            return EtcdDatabase()
+        case "etcd":
+            print(f"etcd is left out: {SKIP_ETCD}")
+    return None
 
 
 def choose_disturbances(database: Database, machine: Machine | None, names: str) -> list[Disturbance]:
     """Return the disturbances with these names, or all, that are possible here."""
-    if machine is None:
-        print("without Linux and a C compiler disks, clocks and connections stay sound")
+    if machine is None and names != PROCESSES:
+        print(f"faults of the machine are left out: {NO_MACHINE}")
     return [
         one
         for one in DISTURBANCES
-        if (not names or one.name in names.split(","))
+        if _is_chosen(one, names)
         and (machine is not None or not one.needs_machine)
         and (database.is_in_process or not one.needs_own_disk)
-        and (isinstance(database, EtcdDatabase) or not one.needs_killable_database)
+        and (isinstance(database, KillableDatabase) or not one.needs_killable_database)
     ]
+
+
+def _is_chosen(one: Disturbance, names: str) -> bool:
+    group = MACHINE if one.needs_machine else PROCESSES
+    return not names or one.name in names.split(",") or group in names.split(",")
 
 
 async def play(given: argparse.Namespace) -> list[str]:
     """Play all rounds on each database; return what was found."""
     wrong: list[str] = []
-    for database in databases(given.engine):
+    for engine in ENGINES if given.engine == "all" else [given.engine]:
+        database = open_database(engine)
+        if database is None:
+            continue
         with tempfile.TemporaryDirectory() as folder:
             machine = Machine.build(Path(folder))
             chosen = choose_disturbances(database, machine, given.disturb)
@@ -182,8 +208,9 @@ def main() -> int:
     """Run from the command line; 1 if something was found."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS, help="per engine")
-    parser.add_argument("--engine", choices=("all", "sqlite", "postgresql", "etcd"), default="all")
-    parser.add_argument("--disturb", default="", help=f"only these: {','.join(one.name for one in DISTURBANCES)}")
+    parser.add_argument("--engine", choices=("all", *ENGINES), default="all")
+    names = ",".join((PROCESSES, MACHINE, *(one.name for one in DISTURBANCES)))
+    parser.add_argument("--disturb", default="", help=f"only these: {names}")
     parser.add_argument("--seed", type=int, default=1)
     return 1 if asyncio.run(play(parser.parse_args())) else 0
 
