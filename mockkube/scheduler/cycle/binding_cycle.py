@@ -39,6 +39,7 @@ PARALLELISM: Final = 16
 _ATTEMPTS_LABEL_MAX: Final = 15
 _PRE_BIND: Final = "PreBind"
 _BIND: Final = "Bind"
+_NO_BIND_PLUGIN: Final = Status.error("no plugin binds")
 
 
 class BindingStage(IntEnum):
@@ -230,7 +231,7 @@ class BindingCycle:
 
     async def _run_bind(self, assumed: AssumedPod) -> Status:
         start = self._dependencies.clock.monotonic()
-        status = Status.error("no plugin binds")
+        status = _NO_BIND_PLUGIN
         for plugin in assumed.framework.profile.bind:
             status = await plugin.bind(assumed.state, assumed.pod, assumed.node_name)
             if status.code is Code.SKIP:

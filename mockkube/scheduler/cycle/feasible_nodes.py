@@ -129,7 +129,7 @@ class FeasibleNodes:
             self._count_log_lines(verdicts, None)
         elif verdicts.all_fit():
             result = FilteredNodes(NodeWindow(first, count, total), evaluated=count)
-            self._count_evaluations(state, {}, count)
+            self._framework.count_all(verdicts.passes, count)
             self._count_log_lines(verdicts, result.node_indexes)
         else:
             stretch = verdicts.find_next_fitting(first, count)

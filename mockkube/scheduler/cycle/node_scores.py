@@ -74,7 +74,7 @@ class NodeScores:
         for plugin in cached_scores.uncached_plugins:
             raws = self._score_uncached(state, pod, nodes, plugin)
             totals = self._add_normalized(state, pod, nodes, totals, plugin, raws)
-        self._count_evaluations(state, len(nodes))
+        self.framework.count_all(cached_scores.evaluations, len(nodes))
         return totals
 
     def _score_uncached(
@@ -108,11 +108,6 @@ class NodeScores:
             )
         weight = self.framework.profile.weights[plugin.name]
         return [total + weight * raw for total, raw in zip(totals, raws, strict=True)]
-
-    def _count_evaluations(self, state: CycleState, nodes: int) -> None:
-        for plugin in self.framework.profile.scores:
-            if plugin.name not in state.skip_score:
-                self.framework.count_evaluations(SCORE, plugin.name, Code.SUCCESS, nodes)
 
 
 def find_nth(totals: list[int], best: int, number: int, ties: int) -> int:

@@ -19,7 +19,7 @@ from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.signatures import sign_pod
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
-from mockkube.scheduler.profile.framework import Framework
+from mockkube.scheduler.profile.framework import FILTER, SCORE, Framework
 from mockkube.scheduler.profile.profiles import Profile
 
 # Signatures in the cache; the least recently used one is dropped.
@@ -137,6 +137,8 @@ class FilterVerdicts:
         self._cached_filters = [
             (filter_index, one) for filter_index, one in active if one.scope_for(pod) is not CacheScope.CLUSTER
         ]
+        # Labels with which filters are counted that let a node pass.
+        self.passes = [(one.name, FILTER, profile.name, Code.SUCCESS) for _, one in active]
         # Filters that run in each cycle.
         self.uncached_filters = [
             (filter_index, one) for filter_index, one in active if one.scope_for(pod) is CacheScope.CLUSTER
@@ -272,6 +274,8 @@ class CachedScores:
 
     def __init__(self, profile: Profile, skipped: frozenset[str], cache: Cache) -> None:
         active = [one for one in profile.scores if one.name not in skipped]
+        # Labels with which the scores are counted.
+        self.evaluations = [(one.name, SCORE, profile.name, Code.SUCCESS) for one in active]
         cached = [one for one in active if one.score_scope is not CacheScope.CLUSTER]
         self.uncached_plugins = [one for one in active if one.score_scope is CacheScope.CLUSTER]
         self.normalized_plugins = [one for one in cached if _normalizes(one)]

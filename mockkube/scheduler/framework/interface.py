@@ -235,6 +235,13 @@ class PreFilterPlugin(Plugin):
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeInfoLister) -> PreFilterResult:
         """Store what `filter` needs; SKIP skips this plugin's filter in the cycle."""
 
+    def skips_pre_filter(self, spec: ReadOnlyObject) -> bool:
+        """Return whether `pre_filter` skips every pod with this spec, in any cluster; it is not called for these pods.
+
+        Called once for equal specs.
+        """
+        return False
+
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
         """Update the stored values for a pod that is added to a node in a dry run."""
         return SUCCESS
@@ -320,6 +327,13 @@ class PreScorePlugin(Plugin):
     @abstractmethod
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Store what `score` needs; SKIP skips this plugin's score."""
+
+    def skips_pre_score(self, spec: ReadOnlyObject) -> bool:
+        """Return whether `pre_score` skips every pod with this spec, in any cluster; it is not called for these pods.
+
+        Called once for equal specs.
+        """
+        return False
 
 
 class ScorePlugin(Plugin):

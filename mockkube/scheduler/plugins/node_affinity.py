@@ -81,6 +81,10 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
             return PreFilterResult(Status.unresolvable(_CONFLICT))
         return PreFilterResult(node_names=names)
 
+    def skips_pre_filter(self, spec: ReadOnlyObject) -> bool:
+        """Return whether neither the pod nor the profile requires node affinity."""
+        return self._added_affinity is None and self._required_affinity(spec).is_empty
+
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Reject nodes that required affinity does not select."""
         if self._added_affinity is not None and not self._added_affinity.matches(node.labels, node.name):
@@ -100,6 +104,10 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
         if preferred.errors:
             return Status.error(aggregate_errors(preferred.errors))
         return SUCCESS if PREFERRED in _node_affinity(pod.spec) or self._added_preferred.terms else SKIP
+
+    def skips_pre_score(self, spec: ReadOnlyObject) -> bool:
+        """Return whether neither the pod nor the profile prefers nodes."""
+        return PREFERRED not in _node_affinity(spec) and not self._added_preferred.terms
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the sum of weights of the preferred terms that select the node."""

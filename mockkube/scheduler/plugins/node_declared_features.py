@@ -65,6 +65,10 @@ class NodeDeclaredFeatures(PreFilterPlugin, FilterPlugin):
         """Skip pods that require no feature."""
         return PreFilterResult() if self._required_by_pod(pod) else PreFilterResult(SKIP)
 
+    def skips_pre_filter(self, spec: ReadOnlyObject) -> bool:
+        """Return whether the pod requires no feature."""
+        return not self._required_features(spec)
+
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Reject nodes that do not declare all required features."""
         declared = node.derive_from_object(NodeDeclaredFeatures, _declared_features)

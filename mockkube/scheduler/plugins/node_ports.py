@@ -58,6 +58,10 @@ class NodePorts(PreFilterPlugin, FilterPlugin):
         """Skip pods without host ports."""
         return PreFilterResult() if host_ports(pod) else PreFilterResult(SKIP)
 
+    def skips_pre_filter(self, spec: ReadOnlyObject) -> bool:
+        """Return whether the pod has no host ports."""
+        return next(_read_host_ports(spec), None) is None
+
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Reject nodes on which a port is in use."""
         ports_in_use = node.derive(NodePorts, _ports_in_use)

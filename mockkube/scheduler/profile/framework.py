@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
+from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component_log import ComponentLog
@@ -15,12 +16,14 @@ from mockkube.scheduler.framework.interface import (
     CycleState,
     FilterPlugin,
     NodeToStatus,
+    Plugin,
     PostFilterResult,
     PreFilterPlugin,
     PreFilterResult,
+    PreScorePlugin,
 )
 from mockkube.scheduler.framework.log_buffer import LogBuffer
-from mockkube.scheduler.framework.metrics import SchedulerMetrics
+from mockkube.scheduler.framework.metrics import Labels, SchedulerMetrics
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SUCCESS, Code, Status
@@ -85,7 +88,13 @@ class Framework:
         names: frozenset[str] | None = None
         narrowed_by: list[str] = []
         status_so_far = SUCCESS
-        for plugin in self.profile.pre_filters:
+        evaluations = self._metrics.plugin_evaluations.values
+        for plugin, skipped in pod.derive_from_spec(self._plan_pre_filters, self._plan_pre_filters):
+            # As upstream, each plugin is timed in the sampled cycles, so there all are called.
+            if skipped is not None and not state.record_plugin_metrics:
+                state.skip_filter.add(plugin.name)
+                evaluations[skipped] = evaluations.get(skipped, 0) + 1
+                continue
             result = self._call_plugin(state, PRE_FILTER, plugin.name, plugin.pre_filter, state, pod, self.cache)
             status = result.status
             self.count_evaluations(PRE_FILTER, plugin.name, status.code)
@@ -111,6 +120,17 @@ class Framework:
                         Status.unresolvable(_no_nodes_left_message(narrowed_by)), names, tuple(narrowed_by)
                     )
         return CombinedPreFilterResult(status_so_far, names, tuple(sorted(narrowed_by)))
+
+    def _plan_pre_filters(self, spec: ReadOnlyObject) -> Sequence[tuple[PreFilterPlugin, Labels | None]]:
+        """Return the PreFilter plugins, each with the labels of its evaluation if it skips all pods with this spec."""
+        return [
+            (plugin, self._skip_labels(PRE_FILTER, plugin) if plugin.skips_pre_filter(spec) else None)
+            for plugin in self.profile.pre_filters
+        ]
+
+    def _skip_labels(self, point: str, plugin: Plugin) -> Labels:
+        """Return the labels of an evaluation that ended with SKIP."""
+        return plugin.name, point, self.profile.name, Code.SKIP
 
     # Filter
 
@@ -224,7 +244,12 @@ class Framework:
     def run_pre_scores(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> None:
         """Run PreScore plugins on the feasible nodes. Raises PluginError."""
         start = self._clock.monotonic()
-        for plugin in self.profile.pre_scores:
+        evaluations = self._metrics.plugin_evaluations.values
+        for plugin, skipped in pod.derive_from_spec(self._plan_pre_scores, self._plan_pre_scores):
+            if skipped is not None and not state.record_plugin_metrics:
+                state.skip_score.add(plugin.name)
+                evaluations[skipped] = evaluations.get(skipped, 0) + 1
+                continue
             status = self._call_plugin(state, PRE_SCORE, plugin.name, plugin.pre_score, state, pod, nodes)
             self.count_evaluations(PRE_SCORE, plugin.name, status.code)
             if status.code is Code.SKIP:
@@ -232,6 +257,13 @@ class Framework:
             elif not status.is_success:
                 raise PluginError(f'running PreScore plugin "{plugin.name}": {status.message}')
         self.observe_extension_point(PRE_SCORE, Code.SUCCESS, start)
+
+    def _plan_pre_scores(self, spec: ReadOnlyObject) -> Sequence[tuple[PreScorePlugin, Labels | None]]:
+        """Return the PreScore plugins, each with the labels of its evaluation if it skips all pods with this spec."""
+        return [
+            (plugin, self._skip_labels(PRE_SCORE, plugin) if plugin.skips_pre_score(spec) else None)
+            for plugin in self.profile.pre_scores
+        ]
 
     def run_reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Run Reserve plugins until one fails."""
@@ -287,6 +319,12 @@ class Framework:
     def count_evaluations(self, point: str, plugin: str, code: Code, amount: int = 1) -> None:
         """Count results of a plugin."""
         self._metrics.plugin_evaluations.add(plugin, point, self.profile.name, code, amount=amount)
+
+    def count_all(self, evaluations: Iterable[Labels], amount: int) -> None:  # hot: per pod
+        """Count results of several plugins, by their labels."""
+        values = self._metrics.plugin_evaluations.values
+        for labels in evaluations:
+            values[labels] = values.get(labels, 0) + amount
 
     def observe_plugin(self, point: str, plugin: str, code: Code, seconds: float) -> None:
         """Observe the duration of one plugin."""

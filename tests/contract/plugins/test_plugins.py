@@ -160,6 +160,72 @@ async def test_filters_answer_the_same_twice_and_change_nothing(entry: PluginEnt
     assert [(node.generation, node.requested.copy(), dict(node.pods)) for node in picture.all] == before
 
 
+def with_volume(**source: Any) -> Any:
+    return {**PLAIN, "volumes": [{"name": "v", **source}]}
+
+
+SKIPPED_OR_NOT = [
+    *PODS,
+    pytest.param(with_volume(secret={"secretName": "s"}), id="secret"),
+    pytest.param(with_volume(persistentVolumeClaim={"claimName": "c"}), id="claim"),
+    pytest.param(with_volume(ephemeral={"volumeClaimTemplate": {"spec": {}}}), id="generated claim"),
+    pytest.param(with_volume(awsElasticBlockStore={"volumeID": "disk"}), id="disk"),
+    pytest.param({**PLAIN, "topologySpreadConstraints": []}, id="no constraints"),
+    pytest.param(
+        {
+            **PLAIN,
+            "topologySpreadConstraints": [
+                {"maxSkew": 1, "topologyKey": "zone", "whenUnsatisfiable": "ScheduleAnyway"},
+            ],
+        },
+        id="soft constraint",
+    ),
+    pytest.param(
+        {
+            **PLAIN,
+            "affinity": {
+                "nodeAffinity": {
+                    "preferredDuringSchedulingIgnoredDuringExecution": [
+                        {"weight": 1, "preference": {"matchExpressions": [{"key": "zone", "operator": "Exists"}]}}
+                    ]
+                }
+            },
+        },
+        id="preferred nodes",
+    ),
+]
+
+
+@pytest.mark.parametrize("spec", SKIPPED_OR_NOT)
+@pytest.mark.parametrize("entry", ENTRIES)
+async def test_a_plugin_that_skips_a_spec_would_skip_its_pods(entry: PluginEntry, spec: Any) -> None:
+    caps = capabilities()
+    picture = nodes(caps)
+    plugin = await build(entry, picture, caps)
+    if isinstance(plugin, PreFilterPlugin) and plugin.skips_pre_filter(spec):
+        assert plugin.pre_filter(CycleState(), pod(spec), picture).status.code is Code.SKIP
+    if isinstance(plugin, PreScorePlugin) and plugin.skips_pre_score(spec):
+        assert plugin.pre_score(CycleState(), pod(spec), picture.all).code is Code.SKIP
+
+
+async def test_most_plugins_skip_plain_pods_by_their_spec() -> None:
+    caps = capabilities()
+    plugins = [await build(entry, nodes(caps), caps) for entry in PLUGINS]
+    assert {one.name for one in plugins if isinstance(one, PreFilterPlugin) and one.skips_pre_filter(PLAIN)} == {
+        "NodeAffinity",
+        "NodeDeclaredFeatures",
+        "NodePorts",
+        "NodeVolumeLimits",
+        "PodTopologySpread",
+        "VolumeBinding",
+        "VolumeRestrictions",
+        "VolumeZone",
+    }
+    assert {one.name for one in plugins if isinstance(one, PreScorePlugin) and one.skips_pre_score(PLAIN)} == {
+        "NodeAffinity"
+    }
+
+
 @pytest.mark.parametrize("spec", PODS)
 @pytest.mark.parametrize("entry", ENTRIES)
 async def test_scores_lie_within_bounds(entry: PluginEntry, spec: Any) -> None:

@@ -37,6 +37,7 @@ from mockkube.scheduler.plugins.extended_resource_classes import ExtendedResourc
 from mockkube.scheduler.plugins.node_resources.allocation import ResourceAllocation, scorer_for
 
 # From this version on a request larger than the whole node is unresolvable: no eviction would help.
+_ALL_NODES: Final = PreFilterResult()
 _UNRESOLVABLE_SINCE: Final = Version(1, 34)
 _RESIZE_GATE: Final = "InPlacePodVerticalScaling"
 # upstream 1.36: pkg/scheduler/framework/plugins/noderesources/resource_allocation.go passes no gates to the scorer, so
@@ -123,7 +124,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeInfoLister) -> PreFilterResult:
         """Filter for every pod: even one without requests adds to the number of pods."""
-        return PreFilterResult()
+        return _ALL_NODES
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:  # hot: per pod and changed node
         """Reject nodes without enough free resources, and report each insufficient resource."""

@@ -143,7 +143,7 @@ class DefaultConstraints:
     def __init__(
         self, constraints: Sequence[ReadOnlyObject], informers: InformerFactory, supported_fields: SupportedFields
     ) -> None:
-        self._constraints = constraints
+        self.constraints = constraints
         self._supported_fields = supported_fields
         if constraints:
             self._services = informers.informer_for("Service").index("a label of the selector", _selector_index_key)
@@ -151,7 +151,7 @@ class DefaultConstraints:
 
     def for_pod(self, pod: PodInfo, action: str) -> list[SpreadConstraint]:
         """Return the constraints with this action; none for a pod that nothing selects."""
-        wanted = [one for one in self._constraints if one["whenUnsatisfiable"] == action]
+        wanted = [one for one in self.constraints if one["whenUnsatisfiable"] == action]
         if not wanted:
             return []
         selector = self._default_selector(pod)

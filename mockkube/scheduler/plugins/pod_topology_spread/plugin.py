@@ -161,6 +161,14 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         state.put(_PRE_FILTER_STATE, _PreFilterState(skews, pod.derive(self, self._compile_node_inclusion)))
         return PreFilterResult()
 
+    def skips_pre_filter(self, spec: ReadOnlyObject) -> bool:
+        """Return whether the pod has no hard constraints, and gets none by default."""
+        return not self._has_constraint(spec, DO_NOT_SCHEDULE)
+
+    def _has_constraint(self, spec: ReadOnlyObject, action: str) -> bool:
+        constraints = spec.get(_FIELD, self._defaults.constraints)
+        return any(one.get("whenUnsatisfiable") == action for one in constraints)
+
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Reject nodes on which a constraint would be violated, or that lack its key."""
         return self.prepare_filter(state, pod)(node)
@@ -230,6 +238,10 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
             ignored = frozenset(node.name for node in nodes) - {node.name for node in scored}
         state.put(_PRE_SCORE_STATE, PreScoreState(parts, ignored))
         return SUCCESS
+
+    def skips_pre_score(self, spec: ReadOnlyObject) -> bool:
+        """Return whether the pod has no soft constraints, and gets none by default."""
+        return not self._has_constraint(spec, SCHEDULE_ANYWAY)
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the weighted number of pods in the node's domains; fewer is better."""

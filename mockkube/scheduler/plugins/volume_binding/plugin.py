@@ -34,7 +34,7 @@ from mockkube.scheduler.plugins.volume_binding.provisioning import ProvisioningC
 from mockkube.scheduler.plugins.volume_binding.scoring import score_storage
 from mockkube.scheduler.plugins.volume_binding.volume_finder import PodVolumes, VolumeFinder
 from mockkube.scheduler.plugins.volume_binding.volumes import VolumeLister
-from mockkube.scheduler.plugins.volumes.pod_claims import pod_volume_claims
+from mockkube.scheduler.plugins.volumes.pod_claims import has_volume_claims, pod_volume_claims
 
 SCORING_GATE: Final = "StorageCapacityScoring"
 ATTRIBUTES_GATE: Final = "VolumeAttributesClass"
@@ -103,6 +103,10 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
             )
         state.put(_STATE, VolumeBindingState(claims))
         return PreFilterResult()
+
+    def skips_pre_filter(self, spec: ReadOnlyObject) -> bool:
+        """Return whether the pod has no claims."""
+        return not has_volume_claims(spec)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Find volumes for the claims on the node."""

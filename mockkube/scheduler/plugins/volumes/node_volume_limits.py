@@ -25,6 +25,7 @@ from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
 from mockkube.scheduler.plugins.volumes.pod_claims import (
     concerns_claim_of,
+    has_volume_claims,
     named_volume_claims,
     ownership_error,
     pod_volume_claims,
@@ -84,6 +85,10 @@ class NodeVolumeLimits(PreFilterPlugin, FilterPlugin):
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeInfoLister) -> PreFilterResult:
         """Skip pods without volumes to attach."""
         return PreFilterResult() if pod_volume_claims(pod) or _migrated_inline_volumes(pod) else PreFilterResult(SKIP)
+
+    def skips_pre_filter(self, spec: ReadOnlyObject) -> bool:
+        """Return whether the pod has no volumes to attach."""
+        return not has_volume_claims(spec) and not _find_migrated_inline_volumes(spec)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Count the attached volumes by driver, each volume once."""
@@ -204,11 +209,11 @@ def _pods_with_volumes(node: NodeInfo) -> list[PodInfo]:
 
 def _migrated_inline_volumes(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:
     """Return the pod's inline volumes of plugins that migrated to CSI."""
-    return pod.derive(NodeVolumeLimits, _find_migrated_inline_volumes)
+    return pod.derive_from_spec(NodeVolumeLimits, _find_migrated_inline_volumes)
 
 
-def _find_migrated_inline_volumes(pod: PodInfo) -> tuple[ReadOnlyObject, ...]:
-    return tuple(volume for volume in pod.spec.get("volumes") or () if migration_of(volume) is not None)
+def _find_migrated_inline_volumes(spec: ReadOnlyObject) -> tuple[ReadOnlyObject, ...]:
+    return tuple(volume for volume in spec.get("volumes") or () if migration_of(volume) is not None)
 
 
 def _inline_volume_handle(volume: ReadOnlyObject) -> str:

@@ -29,6 +29,11 @@ def _read_claims(pod: PodInfo) -> tuple[PodClaim, ...]:
     return tuple(PodClaim(Key(pod.namespace, name), generated) for name, generated in volume_claims(pod.obj))
 
 
+def has_volume_claims(spec: ReadOnlyObject) -> bool:
+    """Return whether pods with this spec have claims."""
+    return any("persistentVolumeClaim" in volume or "ephemeral" in volume for volume in spec.get("volumes") or ())
+
+
 def named_volume_claims(pod: PodInfo) -> tuple[Key, ...]:
     """Return the claims that the pod refers to by name."""
     return tuple(claim.key for claim in pod_volume_claims(pod) if not claim.generated)

@@ -73,8 +73,6 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
 
     def pre_filter(self, state: CycleState, pod: PodInfo, nodes: NodeInfoLister) -> PreFilterResult:
         """Count the users of the pod's exclusive claims; skip pods that cannot conflict with any."""
-        if not pod.spec.get("volumes"):  # hot: many pods
-            return PreFilterResult(SKIP)
         exclusive = set()
         for key in named_volume_claims(pod):
             claim = self._claims.get(key)
@@ -89,6 +87,10 @@ class VolumeRestrictions(PreFilterPlugin, FilterPlugin):
             return PreFilterResult(SKIP)
         state.put(_STATE, ExclusiveClaims(frozenset(exclusive), uses))
         return PreFilterResult()
+
+    def skips_pre_filter(self, spec: ReadOnlyObject) -> bool:
+        """Return whether the pod has no volumes."""
+        return not spec.get("volumes")
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> Status:
         """Count the claims of a pod that a dry run adds."""

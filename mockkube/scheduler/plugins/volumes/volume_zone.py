@@ -22,7 +22,11 @@ from mockkube.scheduler.framework.interface import (
 from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
-from mockkube.scheduler.plugins.volumes.pod_claims import concerns_named_claim_of, named_volume_claims
+from mockkube.scheduler.plugins.volumes.pod_claims import (
+    concerns_named_claim_of,
+    has_volume_claims,
+    named_volume_claims,
+)
 
 _NO_ZONE: Final = "node(s) had no available volume zone"
 _BETA: Final = "failure-domain.beta.kubernetes.io"
@@ -82,6 +86,10 @@ class VolumeZone(PreFilterPlugin, FilterPlugin):
             return PreFilterResult(SKIP)
         state.put(_STATE, all_topologies)
         return PreFilterResult()
+
+    def skips_pre_filter(self, spec: ReadOnlyObject) -> bool:
+        """Return whether the pod has no claims."""
+        return not has_volume_claims(spec)
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status:
         """Reject a node that has zone labels, but not those of the volumes."""
