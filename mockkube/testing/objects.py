@@ -113,7 +113,7 @@ def listening(resource: Resource, notify: Callable[[], None]) -> Iterator[None]:
     def receive(_: CacheChange) -> None:
         notify()
 
-    resource.collection.listeners[receive] = None
+    resource.collection.listeners[receive] = False
     try:
         yield
     finally:

@@ -52,7 +52,7 @@ class AvailabilityController:
             bad = self._registry.dependencies.watch_cache.bad_objects
             bad.attempt("AvailabilityController", "apiservices", cached.name, partial(self._add, cached), None)
         for (group, plural), listener in self._listeners():
-            self._find_resource(group, plural).collection.listeners[listener] = None
+            self._find_resource(group, plural).collection.listeners[listener] = False
 
     def stop(self) -> None:
         """Remove the listeners."""

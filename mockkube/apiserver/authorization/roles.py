@@ -41,7 +41,7 @@ class Roles:
         self._compiled: dict[str, tuple[CachedObject, tuple[PolicyRule, ...] | None]] = {}
         self._aggregated_rules = _AggregatedRules()
         for resource in self._resources.values():
-            resource.collection.listeners[self._on_change] = None
+            resource.collection.listeners[self._on_change] = False
 
     def _on_change(self, change: CacheChange) -> None:
         self._compiled.pop(change.object.key, None)

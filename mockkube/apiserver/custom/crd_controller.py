@@ -80,7 +80,7 @@ class CrdController:
     async def start(self) -> None:
         """Serve the existing CRDs, and follow changes from now on."""
         collection = self._crds.collection
-        collection.listeners[self._on_change] = None
+        collection.listeners[self._on_change] = False
         for cached in tuple(collection.objects.values()):
             await self._try(cached.name)
 
@@ -255,7 +255,7 @@ class CrdController:
             begun = make_condition(TERMINATING, holds=True, reason="InstanceDeletionInProgress", message=message)
             await self._update_status(name, lambda one: with_condition(one, begun, self._now()))
             self._deletion_listeners[name] = listener = self._make_deletion_listener(name)
-            storage_resource.collection.listeners[listener] = None
+            storage_resource.collection.listeners[listener] = False
             await self._delete_objects(storage_resource)
         if not storage_resource.collection.objects:
             await self._remove_finalizer(name, reason="InstanceDeletionCompleted", message="removed all instances")

@@ -39,7 +39,7 @@ class LazyCrdController:
         if self._collection.objects:
             await self._get_controller()
         else:
-            self._collection.listeners[self._on_first_crd] = None
+            self._collection.listeners[self._on_first_crd] = False
 
     async def sync(self, name: str) -> None:
         """Reconcile one CRD: accept its names and serve it, or finalize it."""

@@ -172,7 +172,7 @@ class LocalWatch:
         """Resource version at which the watch ended."""
         # The registry's watch only serves as a filter from here on; its own listener would queue every event twice.
         watch.close()
-        self._collection.listeners[self._receive] = None
+        self._collection.listeners[self._receive] = watch.has_selector
         self._collection.watch_stoppers[self.end] = None
         self._siblings = siblings
         siblings[self] = None

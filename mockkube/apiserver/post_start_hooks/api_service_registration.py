@@ -52,8 +52,8 @@ class ApiServiceRegistration:
         names = dict.fromkeys([*self._built_in, *self._existed_at_start])
         for cached in definitions.objects.values():
             names.update(dict.fromkeys(self._names_of_crd(cached)))
-        storage_resource.collection.listeners[self._on_change] = None
-        definitions.listeners[self._on_crd_change] = None
+        storage_resource.collection.listeners[self._on_change] = False
+        definitions.listeners[self._on_crd_change] = False
         await asyncio.gather(*(self._sync_or_enqueue(name) for name in names))
 
     async def _sync_or_enqueue(self, name: str) -> None:

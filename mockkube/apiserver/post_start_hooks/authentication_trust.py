@@ -78,7 +78,7 @@ class AuthenticationTrustController:
     async def start(self) -> None:
         """Publish the entries, and follow the ConfigMap from now on."""
         if self._own:
-            self._config_maps.collection.listeners[self._on_change] = None
+            self._config_maps.collection.listeners[self._on_change] = False
             try:
                 await self._ensure(NAME)
             # A rejected write is a fault of the start itself. Anything else comes from a malformed stored object, which

@@ -42,8 +42,8 @@ class IPAddressController:
             self._storage_resource("", "services").collection,
             self._storage_resource(*IP_ADDRESSES).collection,
         )
-        services.listeners[self._on_service_change] = None
-        addresses.listeners[self._on_address_change] = None
+        services.listeners[self._on_service_change] = False
+        addresses.listeners[self._on_address_change] = False
         self._registry.dependencies.on_service_stored = self.sync_service
         for cached in tuple(services.objects.values()):
             try:

@@ -50,8 +50,8 @@ class LegacyTokenController:
             self._storage_resource("secrets").collection,
             self._storage_resource("serviceaccounts").collection,
         )
-        secrets.listeners[self._on_secret_change] = None
-        accounts.listeners[self._on_account_change] = None
+        secrets.listeners[self._on_secret_change] = False
+        accounts.listeners[self._on_account_change] = False
         for cached in secrets.objects.values():
             if cached.fields.get("type") == TOKEN_SECRET_TYPE:
                 self.secret_queue.add(f"{cached.namespace}/{cached.name}")

@@ -65,7 +65,7 @@ class NamespaceDefaults:
             (maps, self._on_config_map_change),
         )
         for collection, listener in listeners:
-            collection.listeners[listener] = None
+            collection.listeners[listener] = False
         try:
             await self._queue.run()
         finally:

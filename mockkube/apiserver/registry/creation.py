@@ -24,7 +24,10 @@ from mockkube.apiserver.registry.watch_cache import CachedObject
 NAME_TRIES_MAX: Final = 8
 NAMESPACE_MISMATCH: Final = "the namespace of the provided object does not match the namespace sent on the request"
 CRDS: Final = ("apiextensions.k8s.io", "customresourcedefinitions")
+NAMESPACES: Final = ("", "namespaces")
 SERVICES: Final = ("", "services")
+# Resources whose creation calls a hook.
+HOOKED: Final = (CRDS, NAMESPACES, SERVICES)
 _GENERATE_NAME_LENGTH_MAX: Final = 58
 _SERVER_METADATA: Final = (
     "selfLink",
@@ -126,7 +129,7 @@ async def insert(
         await request.resource.run_with_conversions(partial(dependencies.admission.validate, request), scope.body_bytes)
         # Quota is charged last, so that an object that is rejected for another reason uses none.
         await dependencies.admission.validate_async(request)
-        return await _store(storage_resource, await request.resource.convert_for_storing(new), dry_run=options.dry_run)
+        return await _store(storage_resource, await request.resource.convert_for_storing(new), options)
     finally:
         if claims is not None:
             await claims.release()  # a stored service holds its addresses through the collection
@@ -146,30 +149,32 @@ def _validate(
     strategy.canonicalize(new)
 
 
-async def _store(storage_resource: Resource, new: Object, *, dry_run: bool) -> CachedObject:
+async def _store(storage_resource: Resource, new: Object, options: WriteOptions) -> CachedObject:
     """Write the object to the store, or only check for its name in a dry run."""
     metadata = new["metadata"]
     namespace, name = metadata.get("namespace", ""), metadata["name"]
     key = storage_resource.key(namespace, name)
-    if dry_run:
+    if options.dry_run:
         if (existing := storage_resource.collection.objects.get(key)) is not None:
             raise _already_exists(storage_resource, existing, name)
         return _to_cached_object(storage_resource, new)
     _check_version(metadata.pop("resourceVersion", ""))
     dependencies = storage_resource.dependencies
     try:
-        entry = await dependencies.store.create(key, await storage_resource.encode_for_store(new))
+        write = partial(dependencies.store.create, key)
+        # Hooks read what they follow from the watch cache.
+        waits = options.waits_for_cache or (storage_resource.group, storage_resource.plural) in HOOKED
+        entry = await storage_resource.store(new, write, waits_for_cache=waits)
+        if not waits:
+            return CachedObject(key, name, namespace, entry.revision, storage_resource.head, entry.value)
     except store_errors.Conflict as conflict:
         raise _already_exists(
             storage_resource, storage_resource.decode_entry(conflict.current) if conflict.current else None, name
         ) from conflict
-    # Clients may read their own write from the cache as soon as this request is answered.
-    await dependencies.watch_cache.wait_until_at(entry.revision)
     # differs: upstream creates service account and root CA shortly after the namespace. Here they exist before the
     # creation is answered, so that a test can create pods immediately.
-    if dependencies.on_namespace_created is not None and (storage_resource.group, storage_resource.plural) == (
-        "",
-        "namespaces",
+    if dependencies.on_namespace_created is not None and (
+        (storage_resource.group, storage_resource.plural) == NAMESPACES
     ):
         await dependencies.on_namespace_created(name)
     if dependencies.on_crd_created is not None and (storage_resource.group, storage_resource.plural) == CRDS:

@@ -33,6 +33,8 @@ class WriteOptions:
     field_manager: str = ""
     field_validation: str = "Warn"
     force: bool | None = None
+    # Whether a creation returns when the watch cache has the object. If not, the caller waits, once for several.
+    waits_for_cache: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -260,6 +260,26 @@ class Resource:
         check = partial(encoding.check_size, value, partial(self._message_size, obj, len(value)))
         return await self.dependencies.heavy_work.run(len(value), check)
 
+    async def store(
+        self, obj: Object, write: Callable[[bytes], Awaitable[Entry]], *, waits_for_cache: bool = True
+    ) -> Entry:
+        """Encode an object of the storage version, write it, and return its entry once the watch cache has it."""
+        value = await self.encode_for_store(obj)
+        collection = self.collection
+        written = collection.written_attributes
+        if any(collection.listeners.values()):
+            written[id(value)] = self.get_attributes(obj)
+        try:
+            entry = await write(value)
+            if not waits_for_cache:
+                return entry
+            # Clients may read their own write from the cache as soon as their request is answered.
+            await self.dependencies.watch_cache.wait_until_at(entry.revision)
+            return entry
+        finally:
+            if written:
+                written.pop(id(value), None)
+
     def _message_size(self, obj: Object, size: int) -> int:
         """Return the size that upstream's storage would find: protobuf for built-in kinds, else JSON."""
         protobuf = self.dependencies.protobuf
@@ -272,8 +292,9 @@ class Resource:
         # The tag names version and schema of the writer: equal tags mean that decoding would change nothing.
         if value.startswith(head) and (version_at := encoding.find_version(value, len(head))):
             namespace, _, name = entry.key[len(self.collection.prefix) :].rpartition("/")
+            attributes = self.collection.written_attributes.get(id(value), self.get_attributes)
             return CachedObject(
-                entry.key, name, namespace, entry.revision, self.head, value, self.get_attributes,
+                entry.key, name, namespace, entry.revision, self.head, value, attributes,
                 tail_at=len(head), version_at=version_at,
             )  # fmt: skip
         if is_upstream_value(value):

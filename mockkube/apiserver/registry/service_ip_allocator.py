@@ -106,7 +106,7 @@ class ServiceAllocations:
         self._in_use.clear()
         for cached in services.objects.values():
             self._add(cached)
-        services.listeners[self._on_change] = None
+        services.listeners[self._on_change] = False
 
     def _on_change(self, change: CacheChange) -> None:
         if change.previous is not None:

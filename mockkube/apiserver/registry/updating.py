@@ -225,9 +225,8 @@ async def _store_update(
     if options.dry_run:
         return UpdateResult(dry_run_result(storage_resource, new, cached.revision))
     dependencies = storage_resource.dependencies
-    value = await storage_resource.encode_for_store(new)
-    entry = await dependencies.store.update(cached.key, value, expected=cached.revision)
-    await dependencies.watch_cache.wait_until_at(entry.revision)
+    write = partial(dependencies.store.update, cached.key, expected=cached.revision)
+    entry = await storage_resource.store(new, write)
     if (
         dependencies.on_service_stored is not None
         and (storage_resource.group, storage_resource.plural) == creation.SERVICES

@@ -228,7 +228,11 @@ class Collection:
         self.history_start = 0
         self.history: deque[CacheChange] = deque()
         self._history_bytes = 0
-        self.listeners: dict[ChangeListener, None] = {}
+        # Functions that are called with each change, and whether they apply a selector to it.
+        self.listeners: dict[ChangeListener, bool] = {}
+        # Attributes of objects that are being written, by the identity of the value for the store: they need not be
+        # read from its JSON again.
+        self.written_attributes: dict[int, ObjectAttributes] = {}
         # Revisions of heartbeats that are being applied, which some watches skip.
         self.heartbeat_revisions: set[int] = set()
         # Functions that end each watch on this collection.

@@ -61,7 +61,7 @@ class CacheWatcher:
         # The bookmark that ends the initial events follows after exactly this many events.
         self.initial_count = len(self._pending)
         self.add_all(changes)
-        self.resource.collection.listeners[self.add] = None
+        self.resource.collection.listeners[self.add] = self._matches is not None
         self.resource.collection.watch_stoppers[self.stop] = None
 
     def prepend(self, cached_objects: Sequence[CachedObject]) -> None:
@@ -108,6 +108,11 @@ class CacheWatcher:
         if not cached.key.startswith(self._prefix) or change.revision <= self.start_revision:
             return None
         return self._to_event(change, cached)
+
+    @property
+    def has_selector(self) -> bool:
+        """True if the watch has a selector."""
+        return self._matches is not None
 
     @property
     def selects_all(self) -> bool:
@@ -278,7 +283,7 @@ def _collect_changes(collection: Collection) -> Iterator[Sequence[CacheChange]]:
     """Collect the changes of a collection until the end of the block."""
     changes: list[CacheChange] = []
     gather = changes.append
-    collection.listeners[gather] = None
+    collection.listeners[gather] = False
     try:
         yield changes
     finally:

@@ -51,7 +51,7 @@ class Reconciler:
     @contextmanager
     def subscribe(self, *, existing: bool = True) -> Iterator[None]:
         """Receive changes until the context is left; with `existing`, begin with all objects."""
-        self._collection.listeners[self._handle_change] = None
+        self._collection.listeners[self._handle_change] = False
         if existing:
             self.enqueue(*(cached.name for cached in self._collection.objects.values()))
         try:

@@ -34,7 +34,7 @@ class Written:
     def __init__(self) -> None:
         self.collection = Collection(PREFIX, read)
         self.seen: list[tuple[str, str, int]] = []
-        self.collection.listeners[self.hear] = None
+        self.collection.listeners[self.hear] = False
         self.entries: dict[str, Entry] = {}
         self.revision = 0
 
