@@ -1,5 +1,6 @@
-"""Updates of many objects at once, by clients that can."""
+"""Requests for many objects, sent together by clients that can."""
 
+import asyncio
 from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
@@ -9,10 +10,14 @@ from mockkube.client.protocol import Client
 
 @runtime_checkable
 class BatchClient(Protocol):
-    """Client that sends many updates for less than one by one."""
+    """Client that sends many requests for less than one by one."""
 
     async def update_all(self, kind: str, objects: Sequence[Object]) -> Sequence[ReadOnlyObject | Exception]:
         """Replace objects, each like `Client.update`; return what that returns or raises for each."""
+        ...
+
+    async def create_all(self, kind: str, objects: Sequence[Object]) -> Sequence[Exception | None]:
+        """Create objects, each like `Client.create`; return what that raises for each."""
         ...
 
 
@@ -29,3 +34,21 @@ async def try_update(client: Client, kind: str, obj: Object) -> ReadOnlyObject |
         return await client.update(kind, obj)
     except Exception as error:  # the caller handles it as that of one object
         return error
+
+
+async def create_all(client: Client, kind: str, objects: Sequence[Object]) -> Sequence[Exception | None]:
+    """Create objects at the same time, each like `Client.create`; return what that raises for each."""
+    if isinstance(client, BatchClient):
+        return await client.create_all(kind, objects)
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(try_create(client, kind, obj)) for obj in objects]
+    return [task.result() for task in tasks]
+
+
+async def try_create(client: Client, kind: str, obj: Object) -> Exception | None:
+    """Create an object; return what `Client.create` raises."""
+    try:
+        await client.create(kind, obj)
+    except Exception as error:  # the caller handles it as that of one object
+        return error
+    return None

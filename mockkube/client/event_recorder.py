@@ -3,14 +3,14 @@
 A recorder is a worker: `record` only queues the event, a step writes one.
 """
 
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from typing import Final
 
 from mockkube.api.errors import NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_time
 from mockkube.client.event_correlator import EventCorrelateResult, EventCorrelator
-from mockkube.client.event_sink import EventSink
+from mockkube.client.event_sink import EventSink, catch
 from mockkube.client.events import EventNames, namespace_of, reference_to
 from mockkube.client.protocol import Client, key_of
 from mockkube.runtime.clock import Clock
@@ -30,7 +30,7 @@ class EventRecorder:
         self._client, self._clock = client, clock
         self._names = EventNames(clock, random)
         self._correlator = EventCorrelator(clock, self._names)
-        self._sink = EventSink(clock, random, self._write)
+        self._sink = EventSink(clock, random, self._write_all)
         # Result of the correlator for the first event in the queue: a retry must not count the event a second time.
         self._correlated: tuple[Object, EventCorrelateResult | None] | None = None
 
@@ -94,6 +94,9 @@ class EventRecorder:
     async def step(self) -> None:
         """Write one event."""
         await self._sink.send()
+
+    async def _write_all(self, events: Sequence[Object]) -> Sequence[Exception | None]:
+        return [await catch(self._write(event)) for event in events]
 
     async def _write(self, event: Object) -> None:
         if self._correlated is None or self._correlated[0] is not event:

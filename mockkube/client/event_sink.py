@@ -1,10 +1,9 @@
 """Event sink: bounded queue of events still to be written, in order and with retries."""
 
 # upstream 1.36: staging/src/k8s.io/client-go/tools/record/event.go
-import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from itertools import islice
 from typing import Final
 
@@ -20,6 +19,9 @@ QUEUED_MAX: Final = 1000
 TRIES_MAX: Final = 12
 RETRY_SECONDS: Final = 10.0
 
+# Writes events, each about another object, and returns what was raised for each.
+WriteEvents = Callable[[Sequence[Object]], Awaitable[Sequence[Exception | None]]]
+
 
 class EventSink:
     """Queue of events to write.
@@ -27,11 +29,11 @@ class EventSink:
     An event that the server rejects is dropped; while the server cannot be reached all wait behind the first.
     """
 
-    def __init__(self, clock: Clock, random: Random, write: Callable[[Object], Awaitable[None]]) -> None:
+    def __init__(self, clock: Clock, random: Random, write_all: WriteEvents) -> None:
         self.signal = Signal()
         # Number of events dropped because the queue was full.
         self.dropped = 0
-        self._clock, self._random, self._write = clock, random, write
+        self._clock, self._random, self._write_all = clock, random, write_all
         self._queue: deque[Object] = deque()
         self._tries = 0
         self._retry_at: float | None = None
@@ -65,13 +67,8 @@ class EventSink:
     async def send(self, batch_size: int = 1) -> None:
         """Write the first event, and with `batch_size` up to so many in total, each about another object."""
         batch = self._next_batch(batch_size)
-        if len(batch) == 1:
-            gone = [await self._try_write(batch[0])]
-        else:
-            async with asyncio.TaskGroup() as group:
-                tries = [group.create_task(self._try_write(event)) for event in batch]
-            gone = [one.result() for one in tries]
-        left = [event for event, is_gone in zip(batch, gone, strict=True) if not is_gone]
+        errors = await self._write_all(batch)
+        left = [event for event, error in zip(batch, errors, strict=True) if _must_send_again(event, error)]
         # The batch stayed in the queue while it was written: `put` counts it towards the bound, and a cancelled step
         # loses nothing.
         for _ in batch:
@@ -94,22 +91,6 @@ class EventSink:
             batch[about] = event
         return list(batch.values())
 
-    async def _try_write(self, event: Object) -> bool:
-        """Write an event; return False if it must be sent again."""
-        try:
-            await self._write(event)
-        except Unavailable:
-            return False
-        # An attempt that ended in a timeout was stored after all.
-        except AlreadyExists:
-            pass
-        except ApiError as error:
-            log_rejected_event(event, error)
-        # A malformed object raises anything here; it must not stop the events about other objects.
-        except Exception:
-            _LOG.exception("unable to write event %s", event.get("reason"))
-        return True
-
     def _schedule_retry(self) -> bool:
         """Schedule the next retry; return False after the last."""
         self._tries += 1
@@ -120,6 +101,31 @@ class EventSink:
         delay = RETRY_SECONDS * self._random.generator.random() if self._tries == 1 else RETRY_SECONDS
         self._retry_at = self._clock.monotonic() + delay
         return True
+
+
+async def catch(write: Awaitable[None]) -> Exception | None:
+    """Return what a write raises."""
+    try:
+        await write
+    except Exception as error:
+        return error
+    return None
+
+
+def _must_send_again(event: ReadOnlyObject, error: Exception | None) -> bool:
+    """Return whether an event is to be sent again, after what its write raised."""
+    match error:
+        # An attempt that ended in a timeout was stored after all.
+        case None | AlreadyExists():
+            return False
+        case Unavailable():
+            return True
+        case ApiError():
+            log_rejected_event(event, error)
+        # A malformed object raises anything here; it must not stop the events about other objects.
+        case _:
+            _LOG.error("unable to write event %s", event.get("reason"), exc_info=error)
+    return False
 
 
 def log_rejected_event(event: ReadOnlyObject, error: ApiError) -> None:

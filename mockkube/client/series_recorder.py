@@ -12,7 +12,8 @@ from typing import Final
 from mockkube.api.errors import AlreadyExists, ApiError, NotFound, Unavailable
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_micro_time
-from mockkube.client.event_sink import EventSink, log_rejected_event
+from mockkube.client.batches import create_all
+from mockkube.client.event_sink import EventSink, catch, log_rejected_event
 from mockkube.client.events import EventNames, digest_fields, namespace_of, reference_to
 from mockkube.client.protocol import Client, key_of
 from mockkube.lazy_dataclasses import dataclass
@@ -78,7 +79,7 @@ class SeriesRecorder:
         self._batch_size = batch_size
         self._client, self._clock, self._host = client, clock, host
         self._names = EventNames(clock, random)
-        self._sink = EventSink(clock, random, self._write)
+        self._sink = EventSink(clock, random, self._write_all)
         self._series: dict[_Key, _EventSeries] = {}
         now = clock.monotonic()
         self._finish_at, self._refresh_at = now + FINISH_SECONDS, now + REFRESH_SECONDS
@@ -148,25 +149,30 @@ class SeriesRecorder:
     def _tick_at(self) -> float:
         return min(self._finish_at, self._refresh_at)
 
-    async def _write(self, event: Object) -> None:
-        """Write a new event, or the start of a series; count all further ones."""
+    async def _write_all(self, events: Sequence[Object]) -> Sequence[Exception | None]:
+        """Write new events and the starts of series; count all further ones. Return what was raised for each event."""
+        counted = [self._count(event) for event in events]
+        errors: dict[int, Exception | None] = {}
+        new = [number for number, series in enumerate(counted) if series.count == 1]
+        created = await create_all(self._client, _KIND, [events[number] for number in new]) if new else ()
+        errors.update(zip(new, created, strict=True))
+        for number, series in enumerate(counted):
+            # From the third on the count reaches the server only with the refresh, as upstream.
+            if series.count == 2:
+                errors[number] = await catch(self._send_series(series))
+            if not isinstance(errors.get(number), Unavailable):
+                series.unwritten = None
+        return [errors.get(number) for number in range(len(events))]
+
+    def _count(self, event: Object) -> _EventSeries:
+        """Return the series of an event, which counts it unless it is sent again."""
         key = _series_key(event)
         known = self._series.get(key)
         if known is None:
             known = self._series[key] = _EventSeries.start(event)
         elif known.unwritten is not event:
             known.count_event(event, render_micro_time(self._clock.now()))
-        try:
-            if known.count == 1:
-                await self._client.create(_KIND, event)
-            # From the third on the count reaches the server only with the refresh, as upstream.
-            elif known.count == 2:
-                await self._send_series(known)
-        except ApiError as error:
-            if not isinstance(error, Unavailable):
-                known.unwritten = None
-            raise
-        known.unwritten = None
+        return known
 
     async def _send_series(self, known: _EventSeries) -> None:
         event = known.to_object()

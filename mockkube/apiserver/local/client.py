@@ -3,10 +3,11 @@
 Requests pass the same authorization, admission and registry functions; only parsing and rendering are left out.
 """
 
+import asyncio
 import logging
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import field, replace
 from functools import lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final, Self
@@ -48,7 +49,7 @@ from mockkube.apiserver.registry.patching import Patch
 from mockkube.apiserver.registry.resource import RequestScope, Resource
 from mockkube.apiserver.registry.updating import UpdateResult
 from mockkube.apiserver.registry.watch_cache import CachedObject
-from mockkube.client.batches import try_update
+from mockkube.client.batches import try_create, try_update
 from mockkube.client.identity import ClientIdentity
 from mockkube.client.protocol import (
     DELETE_DEFAULT,
@@ -188,11 +189,32 @@ class LocalClient:
         with self._open_request("create", kind, key, subresource=subresource) as request:
             if subresource:
                 return await subresources.create_subresource(request.resource, request.scope, obj, self._write_options)
-            request.scope.body_bytes = len(encoding.dumps(obj))  # what is large is worked on in a thread
-            decoded = request.decode(obj)
-            created = await creation.create(request.resource, request.scope, decoded, self._write_options)
-            await _give_way_after(created)
-            return request.view.get_object(created)
+            return request.view.get_object(await request.create(obj, self._write_options))
+
+    async def create_all(self, kind: str, objects: Sequence[Object]) -> Sequence[Exception | None]:
+        """Create objects, each like `create`; return what it raises for each."""
+        try:
+            dependencies = self._endpoint.get_server().get_view(kind, self._decoder).resource.dependencies
+        except ApiError:  # the server is away, or does not serve the kind
+            return [await try_create(self, kind, obj) for obj in objects]
+        if not isinstance(dependencies.store, BatchStore):
+            async with asyncio.TaskGroup() as group:
+                tasks = [group.create_task(self._try_create(kind, obj, self._write_options)) for obj in objects]
+            return [task.result() for task in tasks]
+        # This store commits at once, so the watch cache is what each creation would wait for.
+        options = replace(self._write_options, waits_for_cache=False)
+        errors = [await self._try_create(kind, obj, options) for obj in objects]
+        await dependencies.watch_cache.wait_until_fresh()
+        return errors
+
+    async def _try_create(self, kind: str, obj: Object, options: WriteOptions) -> Exception | None:
+        """Create an object without reading the answer; return what `create` raises."""
+        try:
+            with self._open_request("create", kind, Key(obj["metadata"].get("namespace", ""), "")) as request:
+                await request.create(obj, options)
+        except Exception as error:  # the caller handles it as that of one object
+            return error
+        return None
 
     async def update(self, kind: str, obj: Object, *, subresource: str = "") -> ReadOnlyObject:
         """Replace an object; raise Conflict if its resource version is outdated."""
@@ -342,6 +364,13 @@ class _LocalRequest:
             # Custom resources are decoded without a Go type that would imply their kind.
             obj = {**obj, "kind": resource.kind.kind, "apiVersion": resource.api_version}
         return resource.decode(obj, self.scope, self.field_validation)
+
+    async def create(self, obj: Object, options: WriteOptions) -> CachedObject:
+        """Decode and store a new object."""
+        self.scope.body_bytes = len(encoding.dumps(obj))  # what is large is worked on in a thread
+        created = await creation.create(self.resource, self.scope, self.decode(obj), options)
+        await _give_way_after(created)
+        return created
 
     def __enter__(self) -> Self:
         # Counted before authorization, so that a stopping server waits for this request, too.

@@ -266,6 +266,14 @@ class FaultInjectingClient:
 
         return [await try_update(self, kind, obj) for obj in objects]
 
+    async def create_all(self, kind: str, objects: Sequence[Object]) -> Sequence[Exception | None]:
+        """Create objects, each like `create`; return what it raises for each."""
+        if self._is_transparent:
+            return await self._client.create_all(kind, objects)
+        from mockkube.client.batches import try_create  # most clusters have neither faults nor observers
+
+        return [await try_create(self, kind, obj) for obj in objects]
+
     async def patch(
         self, kind: str, key: Key, patch: object, *, patch_type: PatchType = PatchType.STRATEGIC, subresource: str = ""
     ) -> ReadOnlyObject:

@@ -1,12 +1,13 @@
 """What cannot be written waits, is tried again, and is given up in the end."""
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
 from mockkube.api.errors import NAMESPACE_TERMINATING, AlreadyExists, Forbidden, Unavailable
-from mockkube.client.event_sink import QUEUED_MAX, TRIES_MAX, EventSink
+from mockkube.client.event_sink import QUEUED_MAX, TRIES_MAX, EventSink, catch
 from mockkube.runtime.random import Random
 from mockkube.runtime.virtual_time import VirtualClock
 
@@ -17,7 +18,10 @@ class Post:
     def __init__(self, clock: VirtualClock, chance: Random) -> None:
         self.clock, self.error, self.written = clock, None, []  # type: ignore[var-annotated]
         self.tries = 0
-        self.outbox = EventSink(clock, chance, self.write)
+        self.outbox = EventSink(clock, chance, self.write_all)
+
+    async def write_all(self, events: Sequence[dict[str, Any]]) -> Sequence[Exception | None]:
+        return [await catch(self.write(event)) for event in events]
 
     async def write(self, event: dict[str, Any]) -> None:
         self.tries += 1
