@@ -12,14 +12,27 @@ _FULL_MICRO: Final = re.compile(r"(\d{4})-(\d\d)-(\d\d)T(\d\d):(\d\d):(\d\d)([.,
 _DATE: Final = ((r"\d{4}", "2006"), ("-", "-"), (r"\d\d", "01"), ("-", "-"), (r"\d\d", "02"), ("T", "T"))
 _CLOCK: Final = ((r"\d\d", "15"), (":", ":"), (r"\d\d", "04"), (":", ":"))
 _ZONE: Final = (r"Z|[+-]\d\d:\d\d", "Z07:00")
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SECOND: Final = timedelta(seconds=1)
 _LAYOUT: Final = (*_DATE, *_CLOCK, (r"\d\d([.,]\d+)?", "05"), _ZONE)
 # Patterns in the order in which they are parsed, each with its name in Go's layout.
 _MICRO_LAYOUT: Final = (*_DATE, *_CLOCK, (r"\d\d", "05"), (r"[.,]\d{6}", ".000000"), _ZONE)
 
 
-def render_time(moment: datetime) -> str:
+# The second that was rendered last, since the epoch, and its text: a server renders one second many times.
+_rendered: tuple[int, str] = (0, "1970-01-01T00:00:00Z")
+
+
+def render_time(moment: datetime) -> str:  # hot: several times per write
     """Return the time as a `Time`, truncated to whole seconds."""
-    return moment.isoformat(timespec="seconds")[:19] + "Z"  # without the zone
+    global _rendered
+    second, text = _rendered
+    seconds = (moment - _EPOCH) // _SECOND
+    if seconds == second:
+        return text
+    text = moment.isoformat(timespec="seconds")[:19] + "Z"  # without the zone
+    _rendered = seconds, text
+    return text
 
 
 def render_micro_time(moment: datetime) -> str:

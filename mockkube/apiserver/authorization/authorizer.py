@@ -69,9 +69,8 @@ class Authorizer:
 
     def _authorize_by_roles(self, attributes: AuthorizationAttributes) -> Decision:
         holdings = self.rules_for(attributes.user, attributes.namespace)
-        for held in holdings.rules:
-            if held.rule.allows(attributes):
-                return Decision(allowed=True, reason=f"RBAC: allowed by {held.source}")
+        if (granted := holdings.find(attributes)) is not None:
+            return granted.decision
         # A missing role may be why the request is denied, so it is part of the reason.
         missing = holdings.missing_roles
         return Decision(allowed=False, reason=f"RBAC: {_missing_roles_text(missing)}" if missing else "")

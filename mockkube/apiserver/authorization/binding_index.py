@@ -2,6 +2,7 @@
 
 # upstream 1.36: pkg/registry/rbac/validation/rule.go
 from collections.abc import Iterator
+from dataclasses import field
 from typing import Final
 
 from mockkube.api.fields import quote
@@ -9,6 +10,7 @@ from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.authorization.roles import MissingRole, Roles, rbac_resource
 from mockkube.apiserver.authorization.rules import PolicyRule
 from mockkube.apiserver.identity.user import User
+from mockkube.apiserver.registry.authorizer import AuthorizationAttributes, Decision
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType
 from mockkube.lazy_dataclasses import dataclass
@@ -16,6 +18,8 @@ from mockkube.runtime.heavy_work import in_worker_thread
 
 # Users whose rules are cached; beyond it the whole cache is dropped.
 CACHED_USERS_MAX: Final = 1024
+# Kinds of requests of a user for which the rule is remembered: one that may do everything may also ask for anything.
+FOUND_MAX: Final = 256
 
 # `User` or `Group`, and a name; a service account is a user.
 SubjectKey = tuple[str, str]
@@ -34,10 +38,10 @@ class BoundRole:
 
 @dataclass(frozen=True, slots=True)
 class GrantedRule:
-    """Rule of a user, with the binding and role it comes from."""
+    """Rule of a user, and the decision about requests that it allows, which names binding and role."""
 
     rule: PolicyRule
-    source: str
+    decision: Decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,26 @@ class UserRules:
 
     rules: tuple[GrantedRule, ...]
     missing_roles: tuple[MissingRole, ...]
+    # Rules that were found for requests about any name, by verb, group, resource and subresource.
+    _found: dict[tuple[str, str, str, str], GrantedRule] = field(default_factory=dict, compare=False)
+
+    def find(self, attributes: AuthorizationAttributes) -> GrantedRule | None:  # hot: per request
+        """Return the first rule that allows a request."""
+        key = (attributes.verb, attributes.group, attributes.resource, attributes.subresource)
+        if attributes.path is None and (found := self._found.get(key)) is not None:
+            return found
+        is_for_all_names = attributes.path is None
+        for granted in self.rules:
+            rule = granted.rule
+            if not rule.allows_any_name(attributes):
+                continue
+            # Requests for other names find other rules.
+            is_for_all_names = is_for_all_names and not rule.names
+            if rule.allows_name(attributes):
+                if is_for_all_names and len(self._found) < FOUND_MAX:
+                    self._found[key] = granted
+                return granted
+        return None
 
 
 class BindingIndex:
@@ -86,7 +110,8 @@ class BindingIndex:
             except MissingRole as error:
                 missing.append(error)
             else:
-                held += [GrantedRule(rule, grant.source) for rule in rules]
+                decision = Decision(allowed=True, reason=f"RBAC: allowed by {grant.source}")
+                held += [GrantedRule(rule, decision) for rule in rules]
         return UserRules(tuple(held), tuple(missing))
 
     def _bound_roles(self, user: User, namespace: str) -> Iterator[BoundRole]:
@@ -108,7 +133,7 @@ class BindingIndex:
         for collection in self._collections:
             for cached in tuple(collection.objects.values()):
                 self._add(cached)
-            collection.listeners[self._on_change] = None
+            collection.listeners[self._on_change] = False
 
     def _on_change(self, change: CacheChange) -> None:
         if change.previous is not None:

@@ -59,7 +59,7 @@ class Impersonator:
             if impersonated == User(""):
                 return attributes
             raise BadRequest(_missing_name_text(impersonated, constrained=self._constrained))
-        return replace(attributes, user=self._impersonate(impersonated, attributes))
+        return attributes._replace(user=self._impersonate(impersonated, attributes))
 
     def _impersonate(self, impersonated: User, attributes: AuthorizationAttributes) -> User:
         refused: Forbidden | None = None
@@ -68,7 +68,7 @@ class Impersonator:
                 continue
             try:
                 self._require(
-                    mode.attributes_to_check(replace(attributes, verb=f"impersonate-on:{mode.name}:{attributes.verb}"))
+                    mode.attributes_to_check(attributes._replace(verb=f"impersonate-on:{mode.name}:{attributes.verb}"))
                 )
                 return self._check_user(impersonated, attributes.user, mode)
             except Forbidden as error:
@@ -108,27 +108,27 @@ class Impersonator:
             raise new_forbidden_request(attributes, "impersonating the empty string group is not allowed")
         if strict and MASTERS_GROUP in impersonated.groups:
             raise new_forbidden_request(
-                replace(attributes, name=MASTERS_GROUP), "impersonating the system:masters group is not allowed"
+                attributes._replace(name=MASTERS_GROUP), "impersonating the system:masters group is not allowed"
             )
         if (
             strict
             and len(impersonated.groups) >= WILDCARD_CHECK_MIN
-            and self._authorizer.authorize(replace(attributes, name=ALL)).allowed
+            and self._authorizer.authorize(attributes._replace(name=ALL)).allowed
         ):
             return
         for group in impersonated.groups:
-            self._require(replace(attributes, name=group))
+            self._require(attributes._replace(name=group))
 
     def _require_extra(self, impersonated: User, attributes: AuthorizationAttributes, *, strict: bool) -> None:
         values = [(key, value) for key, some in impersonated.extra.items() for value in some]
         if strict and (why := find_extra_error(impersonated.extra)):
             raise new_forbidden_request(attributes, why)
         if strict and max(len(values), len(impersonated.extra)) >= WILDCARD_CHECK_MIN:
-            wildcard = replace(attributes, subresource=ALL, name=ALL)
+            wildcard = attributes._replace(subresource=ALL, name=ALL)
             if self._authorizer.authorize(wildcard).allowed:
                 return
         for key, value in values:
-            self._require(replace(attributes, subresource=key, name=value))
+            self._require(attributes._replace(subresource=key, name=value))
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +145,7 @@ class _ImpersonationMode:
         if self.name != _ASSOCIATED_NODE:
             return attributes
         keys = {"authentication.kubernetes.io/associated-node-keys": tuple(sorted(attributes.user.extra))}
-        return replace(attributes, user=replace(attributes.user, extra=keys), name=ALL if named else attributes.name)
+        return attributes._replace(user=replace(attributes.user, extra=keys), name=ALL if named else attributes.name)
 
 
 _ASSOCIATED_NODE: Final = "associated-node"
@@ -192,9 +192,9 @@ def _name_attributes(
 ) -> AuthorizationAttributes:
     """Return the attributes to check for the user name."""
     if nodes and (node := _node_name(impersonated.name)):
-        return replace(attributes, resource="nodes", name=node)
+        return attributes._replace(resource="nodes", name=node)
     if (account := _service_account(impersonated.name)) is not None:
-        return replace(attributes, resource="serviceaccounts", namespace=account[0], name=account[1])
+        return attributes._replace(resource="serviceaccounts", namespace=account[0], name=account[1])
     return attributes
 
 

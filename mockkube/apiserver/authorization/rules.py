@@ -41,14 +41,20 @@ class PolicyRule:
 
     def allows(self, attributes: AuthorizationAttributes) -> bool:
         """Return whether the rule allows the request."""
+        return self.allows_any_name(attributes) and self.allows_name(attributes)
+
+    def allows_name(self, attributes: AuthorizationAttributes) -> bool:
+        """Return whether the rule is about the name of the request, too, if it names objects."""
+        return not self.names or attributes.path is not None or attributes.name in self.names
+
+    def allows_any_name(self, attributes: AuthorizationAttributes) -> bool:
+        """Return whether the rule allows the request for some name."""
         # hot: per request and rule of its user
         if attributes.verb not in self.verbs and ALL not in self.verbs:
             return False
         if attributes.path is not None:
             return any(_matches_url(url, attributes.path) for url in self.urls)
         if attributes.group not in self.groups and ALL not in self.groups:
-            return False
-        if self.names and attributes.name not in self.names:
             return False
         return self._matches_resource(attributes)
 

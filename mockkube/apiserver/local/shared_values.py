@@ -13,6 +13,8 @@ VALUES_MAX: Final = 4096
 OBJECTS_MIN: Final = 128
 # Longer parts are not known by their JSON, which would take more memory than it saves.
 _PART_BYTES_MAX: Final = 4096
+# Fields that no two objects have in common.
+_UNIQUE_FIELDS: Final = frozenset(("name", "resourceVersion", "uid"))
 
 
 class SharedValues:
@@ -52,6 +54,8 @@ class SharedValues:
         scalars, parts = self._scalars, self._parts
         for name, value in section.items():
             kind = value.__class__
+            if name in _UNIQUE_FIELDS:
+                continue
             if kind is str or kind is int:
                 section[name] = scalars.setdefault(value, value)
             elif kind is dict or kind is list:

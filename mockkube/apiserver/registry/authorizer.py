@@ -2,13 +2,15 @@
 
 # upstream 1.36: plugin/pkg/auth/authorizer/rbac/rbac.go, pkg/apis/rbac/v1/evaluation_helpers.go
 
+from typing import NamedTuple
+
 from mockkube.api.selectors.fields import FieldRequirement
 from mockkube.apiserver.identity.user import User
 from mockkube.lazy_dataclasses import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class AuthorizationAttributes:
+# Named tuples are made in a third of the time of frozen dataclasses: each request makes one of these.
+class AuthorizationAttributes(NamedTuple):
     """Attributes of a request to authorize; with `path` it is a request to a non-resource URL."""
 
     user: User

@@ -134,7 +134,9 @@ def _rule_resources(rule: ReadOnlyObject) -> Iterator[tuple[str, str]]:
 def list_configuration(request: AdmissionAttributes, plural: str) -> Sequence[CachedObject]:
     """Return the configuration objects of a kind, by name."""
     resource = request.resource.dependencies.find_storage_resource(GROUP, plural)
-    return () if resource is None else resource.collection.well_formed(resource.prefix(""), "admission policies")
+    if resource is None or not resource.collection.objects:  # hot: several times per write
+        return ()
+    return resource.collection.well_formed(resource.prefix(""), "admission policies")
 
 
 def find_matching_resource(request: AdmissionAttributes, criteria: ReadOnlyObject) -> Resource | None:

@@ -1,7 +1,6 @@
 """Authorize requests: build their attributes, apply impersonation, ask the authorizer, word the refusal."""
 
 # upstream 1.36: apiserver/pkg/endpoints/filters/authorization.go, endpoints/handlers/responsewriters/errors.go
-from dataclasses import replace
 from typing import Final
 
 from multidict import CIMultiDictProxy
@@ -51,7 +50,7 @@ class RequestAuthorizer:
 
     def authorize_creation(self, user: User, info: RequestInfo) -> None:
         """Raise Forbidden unless the user may create what an update or a patch of the request would create."""
-        attributes = replace(get_resource_attributes(user, info), verb="create")
+        attributes = get_resource_attributes(user, info)._replace(verb="create")
         decision = self._authorizer.authorize(attributes)
         if not decision.allowed:
             raise new_forbidden_request(attributes, decision.reason)

@@ -121,7 +121,7 @@ async def _admit(request: ResourceRequest) -> ReadOnlyObject:
     connect_options = await admit_unstored(connection)
     if dependencies.capabilities.enabled(_CREATE_GATE) and request.info.verb != "create":
         # A WebSocket opens with GET, which is the verb get; policies were written for POST, which is create.
-        create_attributes = replace(get_resource_attributes(context.user, request.info), verb="create")
+        create_attributes = get_resource_attributes(context.user, request.info)._replace(verb="create")
         decision = dependencies.authorize(create_attributes)
         if not decision.allowed:
             raise Forbidden.for_object(resource.group, resource.plural, scope.name, decision.reason)
