@@ -13,6 +13,8 @@ from mockkube.runtime.clock import Clock
 
 # Steps without rest after which a simulation gives up: workers then wake each other for ever.
 STEPS_MAX: Final = 1_000_000
+# How long a worker takes steps before it lets the other tasks run.
+SLICE_SECONDS: Final = 0.004
 
 
 class LivelockError(Exception):
@@ -92,10 +94,13 @@ async def yield_to_event_loop() -> None:
 async def run_worker(worker: Worker, clock: Clock) -> None:
     """Run a worker in real time until cancelled."""
     while True:
+        until = clock.monotonic() + SLICE_SECONDS
         while worker.is_ready():
             await worker.step()
             # A worker that is always ready must not starve the other tasks.
-            await asyncio.sleep(0)
+            if clock.monotonic() >= until:
+                await asyncio.sleep(0)
+                until = clock.monotonic() + SLICE_SECONDS
         await _wait_until_ready(worker, clock)
 
 
