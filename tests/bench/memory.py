@@ -1,8 +1,8 @@
 """Memory of one process: nodes and running pods, with all components or with the API server alone.
 
-`python tests/bench/memory.py [--nodes N] [--alone] PODS...` runs a cluster in this process, its store in memory,
-creates pods up to each count in turn, and prints the resident memory once all are Running and old revisions are
-compacted.
+`python tests/bench/memory.py [--nodes N] [--alone | --virtual] PODS...` runs a cluster in this process, its store in
+memory, creates pods up to each count in turn, and prints the resident memory once all are Running and old revisions
+are compacted. `--virtual` does so in virtual time.
 """
 
 import argparse
@@ -18,9 +18,12 @@ from scale import node, pod
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.client.identity import AUTHENTICATED, MASTERS, ClientIdentity
+from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
+from mockkube.cluster.simulated_cluster import SimulatedCluster, SimulatedClusterConfig
 from mockkube.cluster.temporary_cluster import make_temporary_configuration, open_temporary_cluster
 
 CONCURRENT = 16
+VIRTUAL_SECONDS = 30
 
 
 def memory_kb() -> int:
@@ -100,15 +103,61 @@ async def measure(nodes: int, counts: list[int], *, alone: bool) -> None:
             present, last = count, memory
 
 
+async def measure_in_virtual_time(nodes: int, counts: list[int]) -> None:
+    """Print a line for the nodes and one for each count of pods of a simulated cluster."""
+    config = SimulatedClusterConfig(ClusterConfiguration(), {}, seed=1, steps_max=10_000_000, trace_steps_max=1_000)
+    async with SimulatedCluster(config) as cluster:
+        client = cluster.client()
+        used = time.process_time()
+        await create(client, "Node", node, range(nodes))
+        await cluster.advance(VIRTUAL_SECONDS)
+        print(f"{nodes} nodes: {time.process_time() - used:.1f} s of processor time, {_collect()} MB", flush=True)
+        present = 0
+        for count in counts:
+            used, began = time.process_time(), cluster.clock.monotonic()
+            await create(
+                client,
+                "Pod",
+                lambda number: {**pod(number), "metadata": {"name": f"pod-{number}", "namespace": "default"}},
+                range(present, count),
+            )
+            while not await _all_run(client, count):
+                await cluster.advance(VIRTUAL_SECONDS)
+            used = time.process_time() - used
+            await cluster.store.compact(cluster.store.revision)
+            print(
+                f"{count} pods: {_collect()} MB, all Running after {cluster.clock.monotonic() - began:.0f} virtual "
+                f"seconds, {used / (count - present) * 1000:.2f} ms of processor time per pod",
+                flush=True,
+            )
+            present = count
+
+
+async def _all_run(client: LocalClient, count: int) -> bool:
+    pods = (await client.list("Pod")).items
+    return len(pods) == count and all(one["status"].get("phase") == "Running" for one in pods)
+
+
+def _collect() -> int:
+    """Return the memory in MB after garbage was collected."""
+    gc.collect()
+    ctypes.CDLL("libc.so.6").malloc_trim(0)
+    return memory_kb() // 1024
+
+
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--nodes", type=int, default=1_000)
+    parser.add_argument("--virtual", action="store_true", help="in virtual time")
     parser.add_argument("--alone", action="store_true", help="run the API server without other components")
     parser.add_argument("pods", type=int, nargs="*", default=[1_000, 10_000])
     given = parser.parse_args()
     gc.set_threshold(50_000, 5, 400)  # as `mockkube up` has it
-    asyncio.run(measure(given.nodes, given.pods, alone=given.alone))
+    if given.virtual:
+        asyncio.run(measure_in_virtual_time(given.nodes, given.pods))
+    else:
+        asyncio.run(measure(given.nodes, given.pods, alone=given.alone))
 
 
 if __name__ == "__main__":

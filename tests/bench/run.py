@@ -22,6 +22,8 @@ import time
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from real_control_plane import RealControlPlane
+
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -37,7 +39,7 @@ REAL = {
     "PATCH/s": 1600,
     "listed pods/s": 80_000,
 }
-"""kube-apiserver with etcd on two cores, for comparison."""
+"""kube-apiserver with etcd on two cores, for comparison where no `--real` is given."""
 
 
 class Server:
@@ -75,15 +77,16 @@ class Server:
         fields = Path(f"/proc/{self.process.pid}/stat").read_text().rpartition(")")[2].split()
         return (int(fields[11]) + int(fields[12])) / TICKS
 
-    def load(self, verb: str, connections: int, count: int) -> dict:
-        """Send the load from another process; also return what a request took this one."""
-        before = self.cpu_seconds()
-        answer = send(self.url, self.token, verb, connections, count)
-        return {**answer, "cpu": round((self.cpu_seconds() - before) / count * 1e6)}
-
     def stop(self) -> None:
         self.process.terminate()
         self.process.wait()
+
+
+def load(server: Server | RealControlPlane, verb: str, connections: int, count: int) -> dict:
+    """Send a load to a server; also return what a request took it."""
+    before = server.cpu_seconds()
+    answer = send(server.url, server.token, verb, connections, count)
+    return {**answer, "cpu": round((server.cpu_seconds() - before) / count * 1e6)}
 
 
 def send(url: str, token: str, verb: str, connections: int, count: int) -> dict:
@@ -183,34 +186,63 @@ def measure(store: str) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         server = Server(Path(folder), store)
         try:
-            for verb, count in (("POST", PODS), ("GET", 20_000), ("PATCH", 8_000)):
-                answer = server.load(verb, 16, count)
-                figures[f"{verb}/s"] = round(answer["per_second"])
-                figures[f"  µs of the server per {verb}"] = answer["cpu"]
-            listed = server.load("LIST", 1, 60)
-            figures["listed pods/s"] = round(listed["per_second"] * PODS)
-            figures["  the load's own limit"] = round(limit_of_load(Path(folder), listed["bytes"]) * PODS)
-            figures["  µs of the server per list"] = listed["cpu"]
-            figures["memory with 10,000 pods (MB)"] = server.memory_mb()
+            figures |= measure_requests(server)
+            figures["  the load's own limit"] = round(limit_of_load(Path(folder), figures.pop("bytes")) * PODS)
             figures |= asyncio.run(fan_out(server, 100, 1000))
         finally:
             server.stop()
     return figures
 
 
+def measure_requests(server: Server | RealControlPlane) -> dict[str, float]:
+    """Every figure of requests, and the bytes of a list."""
+    figures: dict[str, float] = {}
+    for verb, count in (("POST", PODS), ("GET", 20_000), ("PATCH", 8_000)):
+        answer = load(server, verb, 16, count)
+        figures[f"{verb}/s"] = round(answer["per_second"])
+        figures[f"  µs of the server per {verb}"] = answer["cpu"]
+    listed = load(server, "LIST", 1, 60)
+    figures["listed pods/s"] = round(listed["per_second"] * PODS)
+    figures["  µs of the server per list"] = listed["cpu"]
+    figures["memory with 10,000 pods (MB)"] = server.memory_mb()
+    return {**figures, "bytes": listed["bytes"]}
+
+
+def measure_real(programs: Path) -> dict[str, float]:
+    """The same figures of the real control plane."""
+    seconds, memory = [], []
+    for _ in range(STARTS):
+        real = RealControlPlane(programs)
+        time.sleep(REST_SECONDS)
+        seconds.append(real.seconds)
+        memory.append(real.memory_mb())
+        real.stop()
+    real = RealControlPlane(programs, flags=("--disable-admission-plugins", "ServiceAccount"))
+    try:
+        figures = measure_requests(real)
+    finally:
+        real.stop()
+    starts = {"start-up (s)": round(statistics.median(seconds), 2), "memory at rest (MB)": statistics.median(memory)}
+    return starts | figures
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument(
+        "--real", type=Path, metavar="DIR", help="measure etcd and kube-apiserver of this directory, too"
+    )
     parser.add_argument("--json", type=Path, help="write the figures to this file")
     options = parser.parse_args()
     for package in ("mockkube", "storage"):
         compileall.compile_dir(ROOT / package, quiet=2)
+    real_figures = REAL if options.real is None else measure_real(options.real)
     columns = {store: measure(store) for store in ("memory", "sqlite")}
     print(f"{'':32}{'real':>10}" + "".join(f"{store:>10}" for store in columns))
     for name in columns["memory"]:
-        real = REAL.get(name, "")
+        real = real_figures.get(name, "")
         print(f"{name:32}{real:>10}" + "".join(f"{column[name]:>10}" for column in columns.values()))
     if options.json:
-        options.json.write_text(json.dumps(columns, indent=1))
+        options.json.write_text(json.dumps({"real": real_figures, **columns}, indent=1))
 
 
 if __name__ == "__main__":

@@ -13,14 +13,18 @@ import ssl
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
+from contextlib import aclosing
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import run
 from prometheus_client import CollectorRegistry
+from real_control_plane import RealControlPlane
 
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import DEFAULT
@@ -42,6 +46,7 @@ GATES = (
     "TaintTolerationNodeAffinitySemverComparisonOperators",
     "TaintTolerationCEL",
 )
+RELEASED_GATES = frozenset(GATES[:1])
 DEFAULT_GATES = (
     "DynamicResourceAllocation",
     "InPlacePodVerticalScaling",
@@ -66,7 +71,7 @@ THRESHOLDS = {"Basic": 270, "NodeAffinity": 220, "TopologySpreading": 85, "NodeI
               "Preemption": 160}  # fmt: skip
 """What upstream asks of its scheduler, in pods a second at 5,000 nodes."""
 REAL = {("Basic", 1000): 555, ("Basic", 5000): 525, ("Gt and spread", 1000): 395}
-"""What kube-apiserver and kube-scheduler make on two cores, in pods a second, through the API."""
+"""What kube-apiserver and kube-scheduler make on two cores, in pods a second, through the API, without `--real`."""
 
 
 def node(index: int, *, zones: int = 3, cpu: str = "4", taints: list[JSON] | None = None) -> JSON:
@@ -219,9 +224,9 @@ def scheduler(gates: tuple[str, ...]) -> Scheduler:
     )
 
 
-def stored(obj: JSON, serial: int) -> PodInfo:
+def stored(under_test: Scheduler, obj: JSON, serial: int) -> PodInfo:
     metadata = {**obj["metadata"], "uid": f"uid-{serial}", "resourceVersion": str(serial)}
-    return PodInfo({**obj, "metadata": metadata, "status": {"phase": "Pending"}})
+    return PodInfo({**obj, "metadata": metadata, "status": {"phase": "Pending"}}, under_test.cache.spec_values)
 
 
 def in_process(workload: Workload, nodes: int, measured: int) -> float:
@@ -230,11 +235,11 @@ def in_process(workload: Workload, nodes: int, measured: int) -> float:
     for obj in workload.nodes(nodes):
         under_test.cache.set_node(obj)
     for index in range(int(nodes * workload.initial_per_node)):
-        info = stored(workload.initial(f"initial-{index}"), next(serial))
+        info = stored(under_test, workload.initial(f"initial-{index}"), next(serial))
         under_test.cache.assume_pod(info, f"node-{index % nodes:05}")
     for index in range(100):
-        decide(under_test, stored(workload.measured(f"warm-{index}"), next(serial)))
-    pods = [stored(workload.measured(f"pod-{index}"), next(serial)) for index in range(measured)]
+        decide(under_test, stored(under_test, workload.measured(f"warm-{index}"), next(serial)))
+    pods = [stored(under_test, workload.measured(f"pod-{index}"), next(serial)) for index in range(measured)]
     start = time.process_time()
     for info in pods:
         decide(under_test, info)
@@ -314,18 +319,36 @@ class Api:
 
     async def until_bound(self, total: int, after: str) -> None:
         """Return when so many pods have got a node after a resourceVersion."""
+        seen = 0
+        while seen < total:
+            async with aclosing(self.watch_bound_pods(after)) as lines:
+                while seen < total:
+                    try:
+                        async with asyncio.timeout(STILL_SECONDS_MAX):
+                            line = await anext(lines, b"")
+                    except TimeoutError as error:
+                        raise StandstillError(f"{seen} of {total} pods are bound") from error
+                    if not line:  # the real API server ends a watch whose client reads too slowly
+                        break
+                    if line.startswith(b'{"type":"ADDED"'):
+                        seen += 1
+                        after = line.partition(b'"resourceVersion":"')[2].partition(b'"')[0].decode()
+
+    async def watch_bound_pods(self, after: str) -> AsyncGenerator[bytes]:
+        """Yield the events of pods with a node, each a line of JSON, until the server ends the watch."""
         reader, writer = await self.open()
         path = f"{PODS}?watch=1&fieldSelector=spec.nodeName!=&resourceVersion={after}"
         writer.write(f"GET {path} HTTP/1.1\r\n{self.head}\r\n".encode())
         await reader.readuntil(b"\r\n\r\n")
-        seen = 0
-        while seen < total:
-            try:
-                async with asyncio.timeout(STILL_SECONDS_MAX):
-                    seen += b'"type":"ADDED"' in await reader.readline()
-            except TimeoutError as error:
-                raise StandstillError(f"{seen} of {total} pods are bound") from error
-        writer.close()
+        rest = b""
+        try:
+            while size := int(await reader.readline(), 16):
+                chunk = await reader.readexactly(size + 2)
+                *lines, rest = (rest + chunk[:-2]).split(b"\n")
+                for line in lines:
+                    yield line
+        finally:
+            writer.close()
 
     async def schedule(self, pods: list[JSON]) -> None:
         """Create pods and return when all are bound."""
@@ -353,18 +376,29 @@ async def through_api(workload: Workload, server: Any, nodes: int, measured: int
 
 def api_rate(workload: Workload, nodes: int, measured: int) -> Rate:
     """Start a server with a scheduler and measure it."""
-    sys.path.insert(0, str(HERE))
-    import run  # the bench of the API server
-
     flags: tuple[str, ...] = ("--without", "controllers,kubelets", "--disable-admission-plugins", ADMISSION)
-    if workload.gates:
-        flags += ("--feature-gates", ",".join(f"{gate}=true" for gate in workload.gates))
+    flags += gate_flags(workload)
     with tempfile.TemporaryDirectory() as folder:
         server = run.Server(Path(folder), "memory", flags)
         try:
             return asyncio.run(through_api(workload, server, nodes, measured))
         finally:
             server.stop()
+
+
+def gate_flags(workload: Workload) -> tuple[str, ...]:
+    gates = ",".join(f"{gate}=true" for gate in workload.gates)
+    return ("--feature-gates", gates) if gates else ()
+
+
+def real_rate(programs: Path, workload: Workload, nodes: int, measured: int) -> Rate:
+    """Start the real control plane and measure it."""
+    flags = ("--disable-admission-plugins", ADMISSION, *gate_flags(workload))
+    real = RealControlPlane(programs, scheduler=True, flags=flags, scheduler_flags=gate_flags(workload))
+    try:
+        return asyncio.run(through_api(workload, real, nodes, measured))
+    finally:
+        real.stop()
 
 
 # The table
@@ -381,18 +415,18 @@ class Table:
             head += f" │{'API pods/s':>11}{'real':>6}{'ms/pod':>8}{'growth':>7}"
         print(f"{head} │ threshold upstream", flush=True)
 
-    def row(self, workload: Workload, nodes: int, milliseconds: float, rate: Rate | None) -> None:
-        """Print a row; `rate` None: the cluster came to a standstill."""
+    def row(self, workload: Workload, nodes: int, milliseconds: float, rate: Rate | None, real: Rate | None) -> None:
+        """Print a row; `rate` None: the cluster came to a standstill; `real` None: it was not measured."""
         name = workload.name
         line = (
             f"{name:22}{nodes:6} │{milliseconds:8.3f}{self._growth(name, '', milliseconds)}{1000 / milliseconds:8.0f}"
         )
         if self._api:
-            real = REAL.get((name, nodes), "")
-            figures = f"{'standstill':>11}{real:>6}{'':15}"
+            beside = REAL.get((name, nodes), "") if real is None else round(real.pods_per_second)
+            figures = f"{'standstill':>11}{beside:>6}{'':15}"
             if rate is not None:
                 growth = self._growth(name, "API", rate.milliseconds)
-                figures = f"{rate.pods_per_second:11.0f}{real:>6}{rate.milliseconds:8.3f}{growth}"
+                figures = f"{rate.pods_per_second:11.0f}{beside:>6}{rate.milliseconds:8.3f}{growth}"
             line += f" │{figures}"
         print(f"{line} │ {THRESHOLDS.get(name, '') if nodes == 5000 else ''}".rstrip(), flush=True)
 
@@ -401,12 +435,12 @@ class Table:
         return f"{milliseconds / first:7.2f}"
 
 
-def best_rate(workload: Workload, nodes: int, measured: int, rounds: int) -> Rate | None:
+def best_rate(workload: Workload, rounds: int, measure: Callable[[], Rate]) -> Rate | None:
     """Return the best figures of several rounds; None if in none of them all pods were bound."""
     rates = []
     for _ in range(rounds):
         try:
-            rates.append(api_rate(workload, nodes, measured))
+            rates.append(measure())
         except* StandstillError as group:
             print(f"{workload.name}: {group.exceptions[0]}", file=sys.stderr)
     if not rates:
@@ -421,6 +455,9 @@ def main() -> None:
     parser.add_argument("--pods", type=int, default=PODS_MEASURED, help="how many are measured in process")
     parser.add_argument("--api", action="store_true", help="measure through the API too")
     parser.add_argument("--api-pods", type=int, default=API_PODS_MEASURED, help="how many are measured there")
+    parser.add_argument(
+        "--real", type=Path, metavar="DIR", help="through the API, also measure the real programs there"
+    )
     parser.add_argument("--rounds", type=int, default=1, help="how often each is measured")
     options = parser.parse_args()
     table = Table(api=options.api)
@@ -430,10 +467,14 @@ def main() -> None:
         for nodes in options.nodes or (1000, 5000):
             pods = workload.count(nodes, options.pods)
             milliseconds = min(in_process(workload, nodes, pods) for _ in range(options.rounds))
-            rate = None
+            rate = real = None
+            api_pods = workload.count(nodes, options.api_pods)
             if options.api:
-                rate = best_rate(workload, nodes, workload.count(nodes, options.api_pods), options.rounds)
-            table.row(workload, nodes, milliseconds, rate)
+                rate = best_rate(workload, options.rounds, partial(api_rate, workload, nodes, api_pods))
+            # Gates of proposals are unknown to it.
+            if options.real is not None and not set(workload.gates) - RELEASED_GATES:
+                real = best_rate(workload, options.rounds, partial(real_rate, options.real, workload, nodes, api_pods))
+            table.row(workload, nodes, milliseconds, rate, real)
 
 
 if __name__ == "__main__":
