@@ -7,6 +7,10 @@ ARGS ?=
 # processes that run tests: a number, or auto for one per core. One more than cores uses the time in which tests wait.
 JOBS ?= $(shell $(PYTHON) -c "import os; print((os.cpu_count() or 1) + 1)")
 
+# directory with the real etcd, kube-apiserver and kube-scheduler, to be measured beside
+REAL ?=
+BESIDE = $(if $(REAL),--real $(REAL))
+
 VENV := .venv
 BIN := $(VENV)/bin
 INSTALL := $(BIN)/python tools/install.py --uv $(UV)
@@ -22,7 +26,7 @@ PYTEST = $(BIN)/python -m pytest --numprocesses $(JOBS) --dist loadfile --no-loa
 # Tests start hundreds of processes: each would compile again what it imports.
 quick test test-all proof lint: export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help up ui quick test test-all proof perturb conformance-long lint fmt bench day stalls fuzz chaos chaos-cluster soak atlas oracle claims mutants explorations judge lock clean kinds types dist wheels
+.PHONY: help up ui quick test test-all proof perturb conformance-long lint fmt bench scale day stalls fuzz chaos chaos-cluster soak atlas oracle claims mutants explorations judge lock clean kinds types dist wheels
 .DELETE_ON_ERROR:
 
 help:
@@ -35,7 +39,8 @@ help:
 	@echo "make conformance-long  run the claims that speak of thousands of nodes: minutes"
 	@echo "make lint      check style, types and which package imports which"
 	@echo "make fmt       format and fix what can be fixed"
-	@echo "make bench     measure requests, scheduling and many nodes, and print the figures"
+	@echo "make bench     measure requests, scheduling and many nodes; REAL=DIR also the real programs in DIR"
+	@echo "make scale     run up to 100,000 pods on 10,000 nodes, and print memory and time: half an hour"
 	@echo "make day       simulate a day of 1,000 nodes in virtual time, twice: figures, and equal traces (ARGS='--hours 1')"
 	@echo "make stalls    send hostile requests: how long do they hold the event loop? (ARGS='--search 500' looks for more)"
 	@echo "make fuzz      send a million random requests: no 500, no hang; fewer with ARGS='--requests 100000'"
@@ -91,9 +96,16 @@ fmt: $(DEVELOPMENT)
 	$(BIN)/ruff format
 
 bench: $(DEVELOPMENT)
-	$(BIN)/python tests/bench/run.py $(ARGS)
-	$(BIN)/python tests/bench/scheduling.py --nodes 1000
+	$(BIN)/python tests/bench/run.py $(BESIDE) $(ARGS)
+	$(BIN)/python tests/bench/scheduling.py --workload Basic --workload Preemption --api --rounds 3 $(BESIDE)
 	$(BIN)/python tests/bench/scale.py 1000 2000
+	@echo "all orders of KEP-5471:"
+	@bash -c 'time $(BIN)/mockkube explore conformance/plans/kep-5471.yaml --quiet >/dev/null || test $$? -eq 1'
+
+scale: $(DEVELOPMENT)
+	$(BIN)/python tests/bench/memory.py --alone --nodes 10000 1000 10000 100000
+	$(BIN)/python tests/bench/memory.py --nodes 10000 1000 10000 100000
+	$(BIN)/python tests/bench/memory.py --virtual --nodes 10000 10000 100000
 
 day: $(DEVELOPMENT)
 	$(BIN)/python tests/bench/day.py $(ARGS)
