@@ -1,5 +1,6 @@
 """Of several candidates at most one leads at any moment, and one does as soon as the Lease allows it."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
@@ -22,7 +23,7 @@ from mockkube.client.leader_election import (
 from mockkube.client.lease_holder_client import LeaseHolderClient
 from mockkube.client.protocol import Key
 from mockkube.runtime.random import Random
-from mockkube.runtime.steps import SeededChooser, Worker
+from mockkube.runtime.steps import SeededChooser, Worker, yield_to_event_loop
 from mockkube.runtime.virtual_time import VirtualClock
 from tests.lease_server import LeaseServer, LeaseServerClient
 from tests.simulation import Simulation
@@ -472,6 +473,73 @@ async def test_events_say_who_leads(candidates: Candidates) -> None:
         ("LeaderElection", "host_0 became leader", "kube-scheduler"),
         ("LeaderElection", "host_0 stopped leading", "kube-scheduler"),
     ]
+
+
+class SlowClient(LeaseServerClient):
+    """Client some of whose requests arrive late, and some of whose answers do."""
+
+    def __init__(self, server: LeaseServer, clock: VirtualClock, chance: Any) -> None:
+        super().__init__(server)
+        self._clock, self._chance = clock, chance
+
+    async def _wait(self) -> None:
+        if self._chance.random() < 0.3:
+            await self._clock.sleep(self._chance.uniform(0, 7))
+
+    async def get(self, kind: str, key: Key, **more: Any) -> ReadOnlyObject:
+        await self._wait()
+        answer = await super().get(kind, key, **more)
+        await self._wait()
+        return answer
+
+    async def create(self, kind: str, obj: Object, **more: Any) -> ReadOnlyObject:
+        await self._wait()
+        answer = await super().create(kind, obj, **more)
+        await self._wait()
+        return answer
+
+    async def update(self, kind: str, obj: Object, **more: Any) -> ReadOnlyObject:
+        await self._wait()
+        answer = await super().update(kind, obj, **more)
+        await self._wait()
+        return answer
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_never_do_two_lead_while_requests_are_on_their_way(seed: int) -> None:
+    """The workers take their steps beside each other, so events arrive while a try waits for its answers."""
+    server, clock, chance = LeaseServer(), VirtualClock(), Random.from_seed(seed, "requests").generator
+    clients: list[Any] = [SlowClient(server, clock, chance) for _ in range(3)]
+    electors = [
+        LeaderElector(client, clock, Random.from_seed(seed, f"{number}"), CONFIG, identity=f"h{number}", owner="c")
+        for number, client in enumerate(clients)
+    ]
+
+    async def run(worker: Worker) -> None:
+        while True:
+            if worker.is_ready():
+                await worker.step()
+            await clock.sleep(chance.uniform(0.01, 0.2))
+
+    led: set[str] = set()
+    tasks = [asyncio.create_task(run(worker)) for elector in electors for worker in elector.workers]
+    while clock.monotonic() < 200:
+        for _ in range(5):
+            await yield_to_event_loop()
+        leaders = [elector.identity for elector in electors if elector.is_leading]
+        assert len(leaders) <= 1
+        led.update(leaders)
+        if chance.random() < 0.001:
+            client = chance.choice(clients)
+            chance.choice((client.cut_off, client.connect, client.connect, client.break_watches))()
+        moment = clock.next_timer()
+        assert moment is not None
+        clock.move_to(moment)
+    for task in tasks:
+        task.cancel()
+    results = await asyncio.gather(*tasks, return_exceptions=True)
+    assert {type(result) for result in results} == {asyncio.CancelledError}
+    assert led
 
 
 @pytest.mark.parametrize(
