@@ -55,6 +55,8 @@ if TYPE_CHECKING:
 # Upstream's limits of the controllers' client, not the higher ones of a cluster in real time: no user waits for virtual
 # time, and hot loops have the rate of real ones.
 CONTROLLER_CLIENT_LIMITS: Final[ComponentFlags] = {"kube-api-qps": 20, "kube-api-burst": 30}
+# Writes from outside that may wait for the next step to be traced: a client may create many objects at once.
+_TRACED_WRITES_MAX: Final = 1_000_000
 # Steps at one moment after which a livelock is reported.
 STEPS_MAX: Final = 100_000
 # Objects from which on further ones allow more steps: a new pod takes eight, and has four events.
@@ -147,7 +149,9 @@ class SimulatedCluster:
             await get_store_templates().fill_store(self.store, control_plane.api_server_dependencies)
         else:
             await fill_store(self.store, self.config.contents)
-        watch = await stack.enter_async_context(self.store.watch("", after=self.store.revision))
+        watch = await stack.enter_async_context(
+            self.store.watch("", after=self.store.revision, events_max=_TRACED_WRITES_MAX)
+        )
         self._trace = StepTrace(watch, steps_max=self.config.trace_steps_max)
         await control_plane.start(stack)
         if self.config.contents is not None:

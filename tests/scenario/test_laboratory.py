@@ -7,11 +7,12 @@ import sys
 from typing import Any
 
 import pytest
+from mockkube_storage.watch import QUEUED_EVENTS_MAX
 
 from mockkube.api.errors import Forbidden, Invalid, NotFound
 from mockkube.api.patching.patch_type import PatchType
 from mockkube.client.identity import AUTHENTICATED, ClientIdentity
-from mockkube.client.protocol import Key
+from mockkube.client.protocol import Key, Selection
 from mockkube.cluster import simulated_cluster
 from mockkube.cluster.configuration.cluster_configuration import ClusterConfiguration
 from mockkube.cluster.configuration.errors import ConfigurationError
@@ -211,3 +212,13 @@ async def test_more_objects_may_take_more_steps(monkeypatch: pytest.MonkeyPatch)
             else:
                 with pytest.raises(LivelockError, match=f"no rest after {steps} steps"):
                     await lab.settle()
+
+
+async def test_a_client_may_create_many_objects_between_two_steps() -> None:
+    count = QUEUED_EVENTS_MAX + 1
+    async with SimulatedCluster(SimulatedClusterConfig(BARE, trace_steps_max=10)) as lab:
+        objects = [{"metadata": {"name": f"c{number}", "namespace": "default"}} for number in range(count)]
+        assert not any(await lab.client().create_all("ConfigMap", objects))
+        await lab.advance(1)
+        listed = await lab.client().list("ConfigMap", Selection(namespace="default"))
+        assert len(listed.items) > count  # and that of the root CA
