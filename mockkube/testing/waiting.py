@@ -26,6 +26,8 @@ from mockkube.testing.spy import Spy
 _POLL_SECONDS: Final = 0.2
 # Clients that watch work in real time: virtual time passes when they have been silent for so long.
 _QUIET_SECONDS: Final = 0.05
+_QUIET_PER_LATE_SECOND: Final = 20.0
+_QUIET_SECONDS_MAX: Final = 2.0
 _EVENTS_MAX: Final = 10
 _OBJECTS_MAX: Final = 5
 _STATUS_CHARACTERS_MAX: Final = 2000
@@ -87,15 +89,19 @@ class ObjectWaiter:
         self, target: WaitTarget, expectation: Expectation, limit: timedelta, executor: VirtualTimeExecutor
     ) -> list[Object] | None:
         deadline = self._kube_clock.now() + limit
+        quiet_seconds = _QUIET_SECONDS
         while True:
             now = self._kube_clock.now()
             await executor.advance_to(now)
             # Also those that watch get their time, before that of the cluster passes.
-            quiet_in = self._spy.find_quiet_moment(_QUIET_SECONDS)
+            quiet_in, began = self._spy.find_quiet_moment(quiet_seconds), self._real_clock.monotonic()
             found = await self._check_or_wait_for_change(target, expectation, quiet_in)
             if found is not None:
                 return found
             if quiet_in:
+                # On a busy machine a wait takes longer than it should, and so does the work of a client.
+                late = self._real_clock.monotonic() - began - quiet_in
+                quiet_seconds = min(max(quiet_seconds, _QUIET_PER_LATE_SECOND * late), _QUIET_SECONDS_MAX)
                 continue
             if now >= deadline:
                 return None
