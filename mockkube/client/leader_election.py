@@ -140,7 +140,7 @@ class LeaderElector:
 
     @property
     def renew_deadline(self) -> float | None:
-        """Until when this candidate leads without another renewal; None if it does not lead."""
+        """Time until which this candidate leads without another renewal; None if it does not lead."""
         return None if self._renewed_at is None else self._renewed_at + self.config.renew_deadline_seconds
 
     @property

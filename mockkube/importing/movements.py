@@ -37,7 +37,7 @@ class Movement:
 
 @dataclass(frozen=True, slots=True)
 class SnapshotCheck:
-    """What a cluster that starts from a snapshot does by itself."""
+    """Changes that components make in a cluster that starts from a snapshot."""
 
     movements: list[Movement]
     # Components that stopped because of a bug, with the error.

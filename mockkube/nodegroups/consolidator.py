@@ -112,7 +112,7 @@ class Consolidator:
     # Commands that are carried out
 
     async def advance(self, view: ClusterView) -> None:
-        """Continue with commands, and untaint nodes of which no command is known."""
+        """Continue with commands, and untaint nodes that no command concerns."""
         now = self._clock.monotonic()
         for replacing in list(self._replacing):
             node = view.nodes.get(Key("", replacing.replacement))

@@ -1,4 +1,4 @@
-"""How many runs the processors of this machine bear at the same time: a run spends most of its time waiting."""
+"""Number of runs that this machine can make at the same time: a run spends most of its time waiting."""
 
 import os
 from typing import Final, NamedTuple

@@ -29,7 +29,7 @@ StartTask = Callable[[Coroutine[Any, Any, None]], None]
 
 @dataclass(frozen=True, slots=True)
 class InjectionDependencies:
-    """What perturbations act on."""
+    """Control plane, processes and recorder that perturbations act on."""
 
     control_plane: ControlPlane
     processes: Mapping[str, ControllerProcess]

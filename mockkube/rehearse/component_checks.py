@@ -43,7 +43,7 @@ def _check_gates(upgrade: Upgrade, component: str) -> Iterator[Finding]:
 
 
 def _given_gates(upgrade: Upgrade, component: str) -> dict[str, bool]:
-    """Return gates of the command that no component knows; the API server stands for all."""
+    """Return gates of the command that the API server does not know, and so no component does."""
     known = {gate for one in COMPONENTS for gate in gate_registry(upgrade.to, default_trains(), one).histories}
     return {gate: on for gate, on in upgrade.gates.items() if gate not in known} if component == API_SERVER else {}
 

@@ -34,7 +34,7 @@ _DISRUPTION_FIELDS: Final = ("consolidationPolicy", "consolidateAfter", "budget"
 
 
 class Loss(StrEnum):
-    """How nodes go: drained and deleted; broken, and deleted by their cloud; or broken, and never heard of again."""
+    """Ways in which nodes disappear: drained and deleted; broken, and deleted by their cloud; or broken for good."""
 
     DRAINED = "drained"
     GONE = "gone"

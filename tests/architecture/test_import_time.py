@@ -126,6 +126,13 @@ ALONE = ("scheduler,controllers,kubelets",)
         pytest.param(
             {"without": ALONE}, 445, 50, {"sqlalchemy", "yaml", "re2", "hpack", "cryptography"}, id="SQLite, API server"
         ),
+        pytest.param(
+            {"ephemeral": True},
+            870,
+            220,
+            {"sqlalchemy", "yaml", "re2", "hpack", "cryptography"},
+            id="memory, all components",
+        ),
         pytest.param({}, 890, 180, {"sqlalchemy", "yaml", "re2", "hpack", "cryptography"}, id="SQLite, all components"),
     ],
 )

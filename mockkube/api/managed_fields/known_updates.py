@@ -88,7 +88,7 @@ def _set_time(known: KnownEntry, before: Sequence[ReadOnlyObject], time: str) ->
 
 @dataclass(frozen=True, slots=True)
 class UpdateKey:
-    """What the entries after an update follow from, besides the type of the object."""
+    """Inputs from which the entries after an update follow, besides the type of the object."""
 
     hashable: Hashable
     # Managers of the entries before the update.

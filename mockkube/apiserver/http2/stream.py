@@ -63,7 +63,7 @@ class Http2Stream:
 
     @property
     def transport(self) -> "Http2Stream | None":
-        """Stream as long as it is open."""
+        """Open stream."""
         return None if self.is_closed else self
 
     @property

@@ -51,7 +51,7 @@ _TIMES_MAX: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class TimePosition:
-    """Where a stored value has a time: its first byte, the byte after it, and the number of the time."""
+    """Place of a time in a stored value: its first byte, the byte after it, and the number of the time."""
 
     start: int
     end: int

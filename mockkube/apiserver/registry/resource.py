@@ -184,7 +184,7 @@ class Resource:
 
     @property
     def has_status(self) -> bool:
-        """Whether objects of a built-in kind have a status in this version."""
+        """True if objects of a built-in kind have a status in this version."""
         return self.dependencies.codec.schema.has_status(self.group, self.version, self.kind.kind)
 
     @cached_property

@@ -49,7 +49,7 @@ class LeaderElectedRunner:
 
     @property
     def failure(self) -> str:
-        """Error because of which neither the component nor its election runs; empty if there is none."""
+        """Error that keeps the component and its election from running; empty if there is none."""
         return self._election_failure or self._runner.failure
 
     @property

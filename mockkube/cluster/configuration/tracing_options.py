@@ -1,4 +1,4 @@
-"""Where traces are sent and how many: from a TracingConfiguration, or from the variables of OpenTelemetry."""
+"""Endpoint and sampling rate of traces: from a TracingConfiguration, or from the variables of OpenTelemetry."""
 
 # upstream 1.36: component-base/tracing/api/v1/config.go; differs: traces are sent with HTTP and JSON, not with gRPC
 from collections.abc import Mapping

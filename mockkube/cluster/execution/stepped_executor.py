@@ -182,7 +182,7 @@ class RestingWorkers:
         return self._last_number
 
     def make_waker(self, worker: SteppedWorker) -> Callable[[], None]:
-        """Return a function after whose call a worker is asked; it is called for each change that a watch delivers."""
+        """Return a function that marks a worker as possibly ready, for each change that a watch delivers."""
         return partial(self._awake.__setitem__, worker.number, worker)
 
     def remove(self, worker: SteppedWorker) -> None:

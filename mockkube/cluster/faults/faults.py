@@ -194,7 +194,7 @@ def matches_request(match: Mapping[str, Any], request: FaultRequest) -> bool:
 
 
 def _matches_webhook(wanted: str, called: str) -> bool:
-    """Return whether a call of a webhook is meant; without one only the request itself is."""
+    """Return whether the fault applies to calls of this webhook, or, without one, to the request itself."""
     return called == wanted or (wanted == "*" and bool(called))
 
 

@@ -11,7 +11,7 @@ from mockkube.lazy_dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SteadyNode:
-    """Node of which only the lease is read until it changes or is lost."""
+    """Steady node: only its lease is read until it changes or is lost."""
 
     node: ReadOnlyObject
     zone: str

@@ -60,7 +60,7 @@ class Causality:
 
     @property
     def races(self) -> Sequence[Race]:
-        """Pairs of dependent steps of different workers, of which the later one can come first."""
+        """Pairs of dependent steps of different workers whose order can be reversed."""
         return self._races
 
     def reverse(self, race: Race) -> list[int]:

@@ -134,7 +134,7 @@ class NodeShards:
 
     @property
     def deadline(self) -> float | None:
-        """Until when this process is a member without another renewal; None if it is none."""
+        """Time until which this process is a member without another renewal; None if it is none."""
         return None if self._renewed_at is None else self._renewed_at + RENEW_DEADLINE_SECONDS
 
     def is_member(self) -> bool:

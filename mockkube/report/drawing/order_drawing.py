@@ -32,7 +32,7 @@ class OrderRow:
 
     @property
     def colored_by(self) -> Sequence[str]:
-        """Subjects that the colors of the steps stand for."""
+        """Legend: the subject of each color."""
         return self.groups or self.steps
 
 

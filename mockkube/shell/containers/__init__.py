@@ -1,1 +1,1 @@
-"""What a container's command sees and does: environment, files, probes, servers. Start with `interpreter`."""
+"""Environment, files, probes and servers of a container's command. Start with `interpreter`."""

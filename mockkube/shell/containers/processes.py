@@ -55,7 +55,7 @@ class ProcessResult:
 
     @property
     def is_running(self) -> bool:
-        """True if the command goes on by itself."""
+        """True if the command continues without further input."""
         return self.state is ProcessState.RUNNING
 
 

@@ -1,1 +1,1 @@
-"""What a run of a container has: files, time, output and standard input."""
+"""Files, time, output and standard input of a run of a container."""

@@ -38,7 +38,7 @@ def encode_bytes(field: int, value: bytes) -> bytes:
 
 
 def decode_fields(data: bytes) -> Iterator[tuple[int, int, bytes]]:  # hot: every message
-    """Yield number, integer value and bytes of each field; of the latter two one is meant. Raises Malformed."""
+    """Yield number, integer value and bytes of each field; one of the latter two is empty. Raises Malformed."""
     offset, end = 0, len(data)
     try:
         while offset < end:
