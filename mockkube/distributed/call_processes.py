@@ -1,17 +1,16 @@
 """Child processes of a worker, started when a task needs one and kept for the next."""
 
 import os
-import pickle
-import select
 import signal
 import subprocess
 import sys
 from hashlib import sha256
-from typing import Final
+from multiprocessing.connection import Connection, wait
+from typing import Any, Final
 
-from distributed import get_worker
+from distributed import Reschedule, get_worker
 
-from mockkube.distributed.call_server import CallResult, read_frame, write_frame
+from mockkube.distributed.call_server import read_frame, write_frame
 
 # How often a task looks whether it is still wanted.
 _POLL_SECONDS: Final = 0.5
@@ -29,32 +28,56 @@ class CallProcessDied(Exception):
 
 
 class CallProcess:
-    """A child process with an environment."""
+    """A child process with an environment; it ends when this object is deleted."""
 
-    def __init__(self, environment: bytes, directory: str) -> None:
+    def __init__(self, environment: bytes, connection: Connection | None = None) -> None:
+        """Start the process; it inherits a connection, if one is given, whose number is its argument."""
+        directory = get_worker().local_directory
+        inherited = () if connection is None else (connection.fileno(),)
         # Modules are found where this worker finds them, also in folders that it got after its start.
         path = os.pathsep.join(one for one in sys.path if one)
         self._process = subprocess.Popen(
-            COMMAND,
+            (*COMMAND, *map(str, inherited)),
+            pass_fds=inherited,
             env={**os.environ, "PYTHONPATH": path, "TMPDIR": directory},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             start_new_session=True,  # Ctrl-C in the worker's terminal is the worker's
         )
-        self._send(environment)
+        self.send(environment)
+
+    def __del__(self) -> None:
+        # A Popen whose process runs is kept by its module, and so would be these pipes.
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
+
+    def fileno(self) -> int:
+        """Return what can be read once an answer is there."""
+        assert self._process.stdout is not None
+        return self._process.stdout.fileno()
 
     def is_alive(self) -> bool:
         """Return whether the process has not ended."""
         return self._process.poll() is None
 
-    def call(self, data: bytes) -> bytes | None:
-        """Return the answer to a call; None if its task was cancelled meanwhile. Raises CallProcessDied."""
-        self._send(data)
+    def call(self, data: bytes) -> bytes:
+        """Return the answer to a call; raise CallProcessDied, or Reschedule if its task was cancelled meanwhile."""
+        self.send(data)
+        wait_for_answer(self)
+        return self.read_answer()
+
+    def send(self, data: bytes) -> None:
+        """Send a call, without waiting for the answer; raise CallProcessDied."""
+        assert self._process.stdin is not None
+        try:
+            write_frame(self._process.stdin, data)
+        except BrokenPipeError:
+            raise CallProcessDied(f"exit status {self._process.wait()}") from None
+
+    def read_answer(self) -> bytes:
+        """Return the answer to a call, when it is there; raise CallProcessDied."""
         assert self._process.stdout is not None
-        while not select.select([self._process.stdout], [], [], _POLL_SECONDS)[0]:
-            if _is_cancelled():
-                self.stop()
-                return None
         try:
             return read_frame(self._process.stdout)
         except EOFError:
@@ -69,25 +92,16 @@ class CallProcess:
             self._process.kill()
             self._process.wait()
 
-    def _send(self, data: bytes) -> None:
-        assert self._process.stdin is not None
-        try:
-            write_frame(self._process.stdin, data)
-        except BrokenPipeError:
-            raise CallProcessDied(f"exit status {self._process.wait()}") from None
-
 
 def run_call(environment: bytes, call: bytes) -> bytes:
     """Play a call in a child process of this worker; return a pickled CallResult. This is the task that Dask runs."""
     key = sha256(environment).hexdigest()
-    process = _take_idle(key) or CallProcess(environment, get_worker().local_directory)
+    process = _take_idle(key) or CallProcess(environment)
     try:
         answer = process.call(call)
     except BaseException:
         process.stop()
         raise
-    if answer is None:
-        return pickle.dumps(CallResult())  # nobody waits for it
     _IDLE.setdefault(key, []).append(process)
     return answer
 
@@ -102,6 +116,15 @@ def _take_idle(key: str) -> CallProcess | None:
             return None
         if process.is_alive():
             return process
+
+
+def wait_for_answer(*sources: Connection | CallProcess) -> list[Any]:
+    """Return the sources that can be read, when there are any; raise Reschedule if this task was cancelled."""
+    by_number = {one.fileno(): one for one in sources}
+    while not (ready := wait(by_number, _POLL_SECONDS)):
+        if _is_cancelled():
+            raise Reschedule  # it has no result, also if the scheduler wants it again by now
+    return [one for number, one in by_number.items() if number in ready]
 
 
 def _is_cancelled() -> bool:

@@ -2,7 +2,7 @@
 
 import logging
 import operator
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from hashlib import sha256
 from pickle import loads
 from queue import Empty, SimpleQueue
@@ -47,7 +47,8 @@ class DaskPool:
         self._start_seconds_max = start_seconds_max
         self._workers_away_seconds_max = workers_away_seconds_max
         self._clock = RealClock()
-        self._futures: dict[int, Future] = {}
+        # Of tasks that have not ended.
+        self._waiting: set[Future] = set()
         self._logs_before = 0
 
     def __enter__(self) -> Self:
@@ -116,37 +117,58 @@ class DaskPool:
         )
 
     def _close(self) -> None:
-        if self._futures:
+        if self._waiting:
             # Tasks that wait are dropped; a worker ends the process of one that runs.
-            self._client.cancel(list(self._futures.values()))
-            self._futures.clear()
+            self._client.cancel(list(self._waiting))
+            self._waiting.clear()
         self._client.close(timeout=_CLOSE_SECONDS_MAX)
+
+    @property
+    def environment(self) -> bytes:
+        """The environment of this process, which all calls of this pool share."""
+        return self._environment
+
+    def make_key(self, name: str, *parts: bytes) -> str:
+        """Return the key of a task: equal parts make an equal task, but only within this run."""
+        digest = sha256(self._client.id.encode())
+        for part in parts:
+            digest.update(sha256(part).digest())
+        return f"mockkube-{name}-{digest.hexdigest()[:32]}"
+
+    def submit(self, key: str, function: Callable[..., Any], *arguments: Any) -> Future:
+        """Let a worker's thread call a function; arguments may be futures. Its result stays there until released."""
+        return self._client.submit(function, *arguments, key=key, retries=_RETRIES)
 
     def run_calls(self, calls: Sequence[WorkerCall]) -> Iterator[tuple[int, Any]]:
         """Yield index and value of each call as it ends; raise StartError if the cluster cannot go on."""
-        ended: SimpleQueue[int] = SimpleQueue()
-        for index, call in enumerate(calls):
+        futures = []
+        for call in calls:
             data = dump_call(call)
-            digest = sha256(self._client.id.encode() + self._environment + data).hexdigest()[:32]
-            future = self._client.submit(
-                run_call, self._environment, data, key=f"mockkube-{call.function.__name__}-{digest}", retries=_RETRIES
-            )
-            self._futures[index] = future
-            future.add_done_callback(lambda _, index=index: ended.put(index))
-        for _ in calls:
-            index = self._wait_for_end(ended)
-            future = self._futures.pop(index)
+            key = self.make_key(call.function.__name__, self._environment, data)
+            futures.append(self.submit(key, run_call, self._environment, data))
+        for index, result in self.wait_for(futures):
             try:
-                yield index, self._read_value(future, calls[index])
+                yield index, self.read_result(loads(result))
             finally:
-                future.release()  # so that the same call made again is played again
+                futures[index].release()  # so that the same call made again is played again
 
-    def run_calls_in_order(self, calls: Sequence[WorkerCall]) -> Iterator[Any]:
-        """Yield the value of each call in the order of the calls."""
+    def wait_for(self, futures: Sequence[Future]) -> Iterator[tuple[int, Any]]:
+        """Yield index and result of each future as it ends; raise StartError if the cluster cannot go on."""
+        ended: SimpleQueue[int] = SimpleQueue()
+        self._waiting.update(futures)
+        for index, future in enumerate(futures):
+            future.add_done_callback(lambda _, index=index: ended.put(index))
+        for _ in futures:
+            index = self._wait_for_end(ended)
+            self._waiting.discard(futures[index])
+            yield index, self._read_future(futures[index])
+
+    def wait_in_order(self, futures: Sequence[Future]) -> Iterator[Any]:
+        """Yield the result of each future, in their order."""
         early: dict[int, Any] = {}
         following = 0
-        for index, value in self.run_calls(calls):
-            early[index] = value
+        for index, result in self.wait_for(futures):
+            early[index] = result
             while following in early:
                 yield early.pop(following)
                 following += 1
@@ -178,34 +200,36 @@ class DaskPool:
             "nothing was written; start again once it is back"
         )
 
-    def _read_value(self, future: Future, call: WorkerCall) -> Any:
+    def _read_future(self, future: Future) -> Any:
+        name = str(future.key).split("-")[1]
         try:
-            result: CallResult = loads(future.result())
+            return future.result()
         except FutureCancelledError:
             raise self._make_lost_error() from None
         except KilledWorker:
             raise StartError(
                 f"--dask {self._address}: several workers have died while they ran the same call "
-                f"({call.function.__name__}): use --workers 1 to see why"
+                f"({name}): use --workers 1 to see why"
             ) from None
         except CallProcessDied as error:
             raise StartError(
-                f"--dask {self._address}: a process that ran {call.function.__name__} has died {_RETRIES + 1} times "
+                f"--dask {self._address}: a process that ran {name} has died {_RETRIES + 1} times "
                 f"({error}): use --workers 1 to see why"
             ) from None
         except (ImportError, AttributeError) as error:
             raise self._make_load_error(error) from None
         except OSError:
             raise self._make_lost_error() from None
-        return self._read_result(result)
 
-    def _read_result(self, result: CallResult) -> Any:
+    def read_result(self, result: CallResult) -> Any:
+        """Return the value of a call, or raise its error."""
         if result.mismatch:
             raise StartError(f"--dask {self._address}: a worker {result.mismatch}")
         if result.error is not None:
             if isinstance(result.error, ConfigurationError | StartError | ValueError):
                 raise result.error
-            result.error.add_note(result.bug)
+            if result.bug:
+                result.error.add_note(result.bug)
             raise result.error
         if result.bug:
             raise RuntimeError(result.bug)

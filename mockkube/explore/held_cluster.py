@@ -12,41 +12,28 @@ import os
 import pickle
 import selectors
 import signal
-from collections.abc import Awaitable, Callable
+import sys
+from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from multiprocessing.reduction import recv_handle
 from traceback import format_exc
 from typing import Any, Final
 
+from mockkube.explore.continuations import Continuation, ContinuationResult
 from mockkube.explore.path_runner import PathRunner
-from mockkube.explore.plans.orders import Moves
 from mockkube.explore.plans.plan import RolloutPlan
-from mockkube.explore.search import MoveResult, State
-from mockkube.lazy_dataclasses import dataclass
+from mockkube.explore.search import State
 
-# Work on a cluster after its moves, and its arguments.
-Work = tuple[Callable[..., Awaitable[Any]], tuple[Any, ...]]
 _OK: Final = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Continuation:
-    """Request to a process that holds a cluster; a connection for the copy follows it."""
-
-    moves: Moves
-    # Called with the runner of the path after the moves; the value is reported.
-    work: Work | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ContinuationResult:
-    """Report of a process about the moves that it has made."""
-
-    start: State = ""
-    results: tuple[MoveResult, ...] = ()
-    # Result of the work.
-    value: Any = None
-    error: Exception | None = None
+def hold_for_worker(plan: RolloutPlan) -> None:
+    """Let a process hold a new cluster until a worker of Dask closes its connection, which is inherited."""
+    connection = Connection(int(sys.argv[1]))
+    process = get_context("spawn").Process(target=hold_new_cluster, args=(plan, connection), daemon=True)
+    process.start()
+    connection.close()
+    process.join()
 
 
 def hold_new_cluster(plan: RolloutPlan, connection: Connection) -> None:

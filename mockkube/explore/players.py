@@ -5,16 +5,16 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
-from multiprocessing.reduction import send_handle
-from typing import Any, Final, Self
+from typing import Final, Self
 
 from mockkube.cluster.configuration.errors import StartError
-from mockkube.explore.held_cluster import Continuation, ContinuationResult, Work, hold_new_cluster
+from mockkube.explore.continuations import ContinuationResult, HeldCluster, Work, receive_result
+from mockkube.explore.held_cluster import hold_new_cluster
 from mockkube.explore.hot_loop_rates import HotLoopPath, HotLoopRate, measure_rate, measure_rate_after
 from mockkube.explore.path_runner import play_path
 from mockkube.explore.plans.orders import Moves
 from mockkube.explore.plans.plan import RolloutPlan
-from mockkube.explore.search import MoveResult, PlayedPath, State
+from mockkube.explore.search import MoveResult, PlayedPath
 from mockkube.lazy_dataclasses import dataclass
 
 # Clusters kept at a time: about 40 MB each, for a plan with three workloads. Further paths of a round are played again
@@ -50,15 +50,6 @@ class SequentialPlayer:
 
 
 @dataclass(slots=True)
-class _HeldPath:
-    """A played path, and the process that holds its cluster."""
-
-    connection: Connection
-    start: State = ""
-    results: tuple[MoveResult, ...] = ()
-
-
-@dataclass(slots=True)
 class _Task:
     """A path to play."""
 
@@ -66,9 +57,7 @@ class _Task:
     moves: Moves
     work: Work | None = None
     tries: int = 0
-    # The path that it continues.
-    origin: Moves = ()
-    # Results of the origin.
+    # Results of the path that it continues.
     known: tuple[MoveResult, ...] = ()
 
 
@@ -84,7 +73,7 @@ class ParallelPlayer:
     def __init__(self, plan: RolloutPlan, workers: int) -> None:
         self._plan, self._workers = plan, workers
         # By the moves made; the one without moves stays.
-        self._held: dict[Moves, _HeldPath] = {}
+        self._held: dict[Moves, HeldCluster] = {}
         fresh = get_context("spawn")  # what a process has opened and started is not inherited
         ours, theirs = fresh.Pipe()
         self._process = fresh.Process(target=hold_new_cluster, args=(plan, theirs), daemon=True)
@@ -135,7 +124,7 @@ class ParallelPlayer:
                     for connection in wait(list(running)):
                         assert isinstance(connection, Connection)
                         done = running.pop(connection)
-                        result = _receive(connection)
+                        result = receive_result(connection)
                         if result is None:
                             waiting.appendleft(_retry(done))
                             connection.close()
@@ -151,30 +140,24 @@ class ParallelPlayer:
         """Send a task to the process with the longest beginning of its path; return the connection to the copy."""
         while True:
             lengths = range(len(task.moves), 0, -1) if task.tries == 0 else ()
-            task.origin = next((task.moves[:n] for n in lengths if task.moves[:n] in self._held), ())
-            held = self._held.get(task.origin) or self._hold_first()
+            origin = next((task.moves[:n] for n in lengths if task.moves[:n] in self._held), ())
+            held = self._held.get(origin) or self._hold_first()
             task.known = held.results
-            ours, theirs = get_context("spawn").Pipe()
             try:
-                held.connection.send(Continuation(task.moves[len(task.origin) :], task.work))
-                send_handle(held.connection, theirs.fileno(), None)
+                return held.continue_path(task.moves, task.work)
             except OSError:
-                if not task.origin:
+                if not origin:
                     raise StartError(_DIED) from None
-                self._held.pop(task.origin).connection.close()
-            else:
-                return ours
-            finally:
-                theirs.close()
+                self._held.pop(origin).close()
 
-    def _hold_first(self) -> _HeldPath:
+    def _hold_first(self) -> HeldCluster:
         """Return the cluster without moves, when it has started."""
         connection = self._first[0]
-        result = _receive(connection)
+        result = receive_result(connection)
         if result is None:
             raise StartError(_DIED)
         _raise_error(result)
-        self._held[()] = _HeldPath(connection, result.start)
+        self._held[()] = HeldCluster(connection, start=result.start)
         return self._held[()]
 
     def _keep(self, task: _Task, connection: Connection, result: ContinuationResult) -> None:
@@ -182,23 +165,13 @@ class ParallelPlayer:
         if result.error is not None or task.work is not None or len(self._held) > HELD_MAX or task.moves in self._held:
             connection.close()
         else:
-            self._held[task.moves] = _HeldPath(connection, result.start, task.known + result.results)
+            self._held[task.moves] = HeldCluster(connection, task.moves, result.start, task.known + result.results)
         _raise_error(result)
 
     def _end_processes(self, keep: frozenset[Moves]) -> None:
         """End the processes that hold other paths."""
         for moves in self._held.keys() - keep - {()}:
-            self._held.pop(moves).connection.close()
-
-
-def _receive(connection: Connection) -> ContinuationResult | None:
-    """Return the report of a process; None if it has died."""
-    try:
-        result: Any = connection.recv()
-    except (EOFError, OSError):
-        return None
-    assert isinstance(result, ContinuationResult)
-    return result
+            self._held.pop(moves).close()
 
 
 def _raise_error(result: ContinuationResult) -> None:

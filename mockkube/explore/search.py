@@ -71,7 +71,8 @@ class PlayedPath:
     moves: Moves
     start: State
     results: tuple[MoveResult, ...]
-    # Number of its first moves that were not played again.
+    # Number of its first moves that were not played again. It depends on which clusters were held, so no result may
+    # depend on it.
     continued_at: int = 0
 
 
@@ -81,7 +82,7 @@ class KnownMoves:
 
     start: State = ""
     results: dict[tuple[State, Move], MoveResult] = field(default_factory=dict)
-    # Moves played on clusters, including those that were known already.
+    # Moves that were to be played, including those that were known already, without those that led to a state again.
     played: int = 0
     # Moves that came out differently when played again: the identity of their state omits something that matters.
     mismatches: list[tuple[State, Move]] = field(default_factory=list)
@@ -103,8 +104,8 @@ class KnownMoves:
             state = result.state
         return results
 
-    def add_path(self, played: PlayedPath) -> None:
-        """Add the results of a played path."""
+    def add_path(self, played: PlayedPath, *, wanted_from: int = 0) -> None:
+        """Add the results of a played path, which was played for its moves from an index on."""
         state = self.start = played.start
         self.paths.setdefault(state, ())
         for index, (move, result) in enumerate(zip(played.moves, played.results, strict=True)):
@@ -116,7 +117,7 @@ class KnownMoves:
             # surprise.
             state = known.state
             self._add_path_to(state, played.moves[: index + 1])
-        self.played += len(played.results) - played.continued_at
+        self.played += len(played.results) - wanted_from
 
     def _add_path_to(self, state: State, moves: Moves) -> None:
         first = self.paths.setdefault(state, moves)
@@ -199,7 +200,8 @@ def explore_paths(
     batch = [()] if continues_paths else list(_covering_paths(distinct))
     while batch:
         for played_path in play(batch):
-            known.add_path(played_path)
+            # Only the last move is new: what a lost process has held is played again, and changes no result.
+            known.add_path(played_path, wanted_from=max(len(played_path.moves) - 1, 0) if continues_paths else 0)
             unknown.update(known)
             on_progress(len(unknown))
         batch = _list_next_moves(known, unknown) if continues_paths else _list_next_paths(unknown)

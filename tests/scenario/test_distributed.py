@@ -18,11 +18,11 @@ from mockkube.cluster.configuration.errors import StartError
 from mockkube.explore.counterexample_scenario import render_counterexamples
 from mockkube.explore.exploration import explore_plan
 from mockkube.explore.plans.loading import load
-from mockkube.explore.plans.orders import Moves
-from mockkube.explore.plans.plan import RolloutPlan
-from mockkube.explore.players import SequentialPlayer
+from mockkube.explore.plans.orders import DisturbanceMove, Move, Moves, list_paths
+from mockkube.explore.plans.plan import Direction, RolloutPlan
+from mockkube.explore.players import ParallelPlayer
 from mockkube.explore.replay import collect_evidence, without_logs
-from mockkube.explore.search import PlayedPath
+from mockkube.explore.search import PlayedPath, State
 from mockkube.report import summary
 from mockkube.report.pages import exploration_page
 
@@ -31,6 +31,7 @@ from distributed import Client
 
 from mockkube.distributed.dask_pool import DaskPool
 from mockkube.distributed.run_environment import WorkerCall
+from mockkube.explore.distributed_player import DistributedPlayer
 
 pytestmark = [
     pytest.mark.slow,  # starts five processes, and explores
@@ -39,6 +40,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
 ]
 
+needs_proc = pytest.mark.skipif(not Path("/proc/self/cwd").exists(), reason="the processes are listed in /proc")
 ROOT = Path(__file__).parents[2]
 WORKERS = 4
 GATE = "TaintTolerationComparisonOperators"
@@ -112,6 +114,16 @@ spec:
   cluster: {without: [scheduler, controllers, kubelets]}
   steps:
   - command: {entrypoint: sleep, args: ["600"], timeout: 700s}
+"""
+WAITS = """\
+apiVersion: mockkube.dev/v1alpha1
+kind: Scenario
+metadata: {name: waits}
+spec:
+  seeds: [1, 2, 3, 4]
+  cluster: {without: [scheduler, controllers, kubelets]}
+  steps:
+  - command: {entrypoint: cat, args: [PIPE], timeout: 700s}
 """
 PROPOSAL = """
 from mockkube.features.stages import GateStage, Maturity
@@ -188,6 +200,7 @@ class DaskCluster:
 
 
 MADE = ("processing", "memory")
+PATH_TASK = "mockkube-path-"
 
 
 @pytest.fixture(scope="module")
@@ -213,7 +226,7 @@ def place(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @dataclass
 class LocalExploration:
-    """Exploration in this process: its outputs, and the paths that were played."""
+    """Exploration on this machine: its outputs, and the paths that were played."""
 
     json: str
     page: str
@@ -224,23 +237,36 @@ class LocalExploration:
 def local(folder: Path) -> LocalExploration:
     with contextlib.chdir(folder), without_logs():
         plan = load(Path("plan.yaml"))
-        player = RecordingPlayer(plan)
-        result = explore_plan(plan, player)
+        with RecordingPlayer(plan, 2) as player:
+            result = explore_plan(plan, player)
         page = exploration_page.render(collect_evidence(result))
         scenarios = render_counterexamples(result)
     return LocalExploration(json.dumps(summary.to_json(result, scenarios), indent=2) + "\n", page, player.played)
 
 
-class RecordingPlayer(SequentialPlayer):
+class RecordingPlayer(ParallelPlayer):
     """Records the paths that it plays."""
 
-    def __init__(self, plan: RolloutPlan) -> None:
-        super().__init__(plan)
+    def __init__(self, plan: RolloutPlan, workers: int) -> None:
+        super().__init__(plan, workers)
         self.played: list[Moves] = []
 
     def __call__(self, paths: Sequence[Moves]) -> Iterator[PlayedPath]:
         self.played += paths
         return super().__call__(paths)
+
+
+class RecordingDistributedPlayer(DistributedPlayer):
+    """Records the paths that workers have played."""
+
+    def __init__(self, plan: RolloutPlan, pool: DaskPool) -> None:
+        super().__init__(plan, pool)
+        self.played: list[PlayedPath] = []
+
+    def __call__(self, paths: Sequence[Moves]) -> Iterator[PlayedPath]:
+        for one in super().__call__(paths):
+            self.played.append(one)
+            yield one
 
 
 @pytest.fixture(scope="module")
@@ -285,15 +311,40 @@ def test_an_exploration_equals_a_local_one_to_the_byte_and_plays_each_path_once(
     done = mockkube("explore", "plan.yaml", "--dask", dask.address, "-o", "json", "--report", "page.html")
     assert (done.stdout, Path("page.html").read_text()) == (local.json, local.page)
     assert json.loads(done.stdout)["neverAccepted"] == {}, "the file of an action was shipped"
-    tasks = {key: count for key, count in dask.count_tasks().items() if "play_path" in key}
+    tasks = {key: count for key, count in dask.count_tasks().items() if PATH_TASK in key}
     assert len(tasks) == len(local.played) == len(set(local.played))
     assert set(tasks.values()) == {1}
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_the_number_of_local_processes_changes_nothing(local: LocalExploration, workers: int) -> None:
+    assert mockkube("explore", "plan.yaml", "--workers", str(workers), "-o", "json").stdout == local.json
+
+
+def test_workers_explore_no_state_twice(tmp_path: Path, local: LocalExploration) -> None:
+    plan = load(Path("plan.yaml"))
+    # Threads of one worker: the scheduler has no other one to which it could move a path.
+    with start_dask(tmp_path, 0) as cluster:
+        cluster.add_worker("--nthreads", "4")
+        with DaskPool(cluster.address) as pool:
+            player = RecordingDistributedPlayer(plan, pool)
+            result = explore_plan(plan, player)
+    assert [one.moves for one in player.played] == local.played
+    # Each path has cost its last move, no matter which thread played what it continues.
+    assert [one.continued_at for one in player.played] == [max(len(one.moves) - 1, 0) for one in player.played]
+    tried = Counter(_find_last_move(one) for one in player.played if one.moves)
+    assert (len(tried), tried.total()) == (result.distinct_moves, result.played)
+
+
+def _find_last_move(played: PlayedPath) -> tuple[State, Move]:
+    """Return the last move of a path, and the state before it."""
+    return (played.start, *(one.state for one in played.results))[-2], played.moves[-1]
 
 
 def test_a_killed_worker_costs_nothing_but_time(dask: DaskCluster, local: LocalExploration) -> None:
     process = start_mockkube("explore", "plan.yaml", "--dask", dask.address, "-o", "json")
     with dask.client() as client:
-        kill_busy_worker(client, dask, process)
+        kill_busy_worker(client, dask, process, PATH_TASK, holds=1)
         out, err = process.communicate()
         assert len(client.nthreads()) == WORKERS - 1
     dask.add_worker()
@@ -301,16 +352,45 @@ def test_a_killed_worker_costs_nothing_but_time(dask: DaskCluster, local: LocalE
     assert "paths done (100 %)" in err
 
 
-def kill_busy_worker(client: Client, dask: DaskCluster, command: subprocess.Popen[str]) -> None:
-    """Kill a worker that plays a path for a command."""
+def kill_busy_worker(
+    client: Client, dask: DaskCluster, command: subprocess.Popen[str], task: str, *, holds: int = 0
+) -> None:
+    """Kill a worker that plays a task for a command, and holds the results of others."""
+    pids = client.run(os.getpid)
     while True:
         assert command.poll() is None, command.communicate()
-        pids = client.run(os.getpid)
+        held = client.has_what()
         for worker, keys in client.processing().items():
-            if any("play_path" in str(key) for key in keys) and worker in pids:
+            held_here = [key for key in held.get(worker, ()) if task in str(key)]
+            if any(task in str(key) for key in keys) and len(held_here) >= holds:
                 os.kill(pids[worker], signal.SIGKILL)
                 dask.workers[pids[worker]].wait()
                 return
+
+
+@needs_proc
+def test_killed_processes_of_a_worker_cost_nothing_but_time(tmp_path: Path) -> None:
+    plan = load(Path("plan.yaml"))
+    moves = next(iter(list_paths(plan))).moves
+    with start_dask(tmp_path, 1) as cluster, DaskPool(cluster.address) as pool:
+        player = DistributedPlayer(plan, pool)
+        (first,) = player([moves[:2]])
+        (second,) = player([moves[:3]])
+        for pid in list_processes_below(tmp_path):
+            os.kill(pid, signal.SIGKILL)
+        (third,) = player([moves[:4]])
+        (whole,) = player.play_from_start([moves[:4]])
+    assert (first.continued_at, second.continued_at, third.continued_at) == (0, 2, 0)
+    assert (third.results, third.results[:3], second.results[:2]) == (whole.results, second.results, first.results)
+
+
+def test_an_error_of_a_path_is_raised_where_the_command_was_typed(tmp_path: Path) -> None:
+    unknown = (DisturbanceMove(Direction.UP, "nobody planned it"),)
+    with start_dask(tmp_path, 1) as cluster, DaskPool(cluster.address) as pool:
+        player = DistributedPlayer(load(Path("plan.yaml")), pool)
+        with pytest.raises(RuntimeError) as caught:
+            list(player([unknown]))
+    assert "_play_move" in "".join(caught.value.__notes__)
 
 
 @pytest.mark.parametrize("by", ["flag", "entry point"])
@@ -352,6 +432,30 @@ def test_distributed_scenarios_equal_local_ones(dask: DaskCluster, place: Path) 
     assert outputs[0] == outputs[1]
     assert outputs[0][0].count("ok ") == 6 + 6 * 3
     assert f"{place}/absent.yaml: No such file or directory" in outputs[0][0]
+
+
+def test_scenarios_survive_a_killed_worker(dask: DaskCluster, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    (tmp_path / "waits.yaml").write_text(WAITS.replace("PIPE", str(pipe)))
+    command = ("test", str(tmp_path / "waits.yaml"), "-v")
+    expected = let_runs_end(start_mockkube(*command, "--workers", "1"), pipe)
+    process = start_mockkube(*command, "--dask", dask.address)
+    with dask.client() as client:
+        kill_busy_worker(client, dask, process, "play_on_worker")
+    dask.add_worker()
+    assert let_runs_end(process, pipe) == expected
+    assert expected.count("ok ") >= WORKERS
+
+
+def let_runs_end(command: subprocess.Popen[str], pipe: Path) -> str:
+    """Return the output of a command whose runs wait until somebody opens a pipe."""
+    while command.poll() is None:
+        with contextlib.suppress(OSError):  # none waits at present
+            os.close(os.open(pipe, os.O_WRONLY | os.O_NONBLOCK))
+    out, err = command.communicate()
+    assert command.returncode == 0, out + err
+    return without_times(out)
 
 
 # Errors
@@ -421,6 +525,31 @@ def test_ctrl_c_cancels_the_tasks(dask: DaskCluster) -> None:
             pass  # the test's own limit of time ends it
     # What a worker had begun has ended, too: a step that sleeps for ten minutes does not hold its thread.
     assert mockkube("test", "files.yaml", "--scenario", "fails", "--dask", dask.address, code=1)
+
+
+@needs_proc
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_command_that_ends_leaves_no_process_of_its_exploration(tmp_path: Path, number: signal.Signals) -> None:
+    with start_dask(tmp_path, 1) as cluster:
+        process = start_mockkube("explore", "plan.yaml", "--dask", cluster.address)
+        with cluster.client() as client:
+            while not any(PATH_TASK in str(key) for keys in client.has_what().values() for key in keys):
+                assert process.poll() is None, process.communicate()
+            process.send_signal(number)
+            process.communicate()
+            while list_processes_below(tmp_path):
+                pass  # the test's own limit of time ends it
+        assert all(one.poll() is None for one in cluster.workers.values())
+
+
+def list_processes_below(folder: Path) -> list[int]:
+    """Return the processes whose working directory is below a folder: those that workers have started there."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if (entry / "cwd").readlink().parent.is_relative_to(folder):
+                found.append(int(entry.name))
+    return found
 
 
 def wait_for_tasks(client: Client, command: subprocess.Popen[str]) -> None:
