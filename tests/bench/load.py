@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import uvloop
 
 LENGTH = re.compile(rb"\r\nContent-Length: (\d+)\r\n", re.I)
+LAST_CHUNK = b"\r\n0\r\n\r\n"
 
 
 def pod(name: str) -> dict:
@@ -73,6 +74,8 @@ class Connection(asyncio.Protocol):
         self.take, self.done = take, done
         self.buffer, self.missing, self.answers, self.bytes = b"", 0, 0, 0
         self.errors: dict[bytes, int] = {}
+        # The last bytes of an answer in chunks, as the real API server sends long lists; None if its length is known.
+        self.tail: bytes | None = None
 
     def connection_made(self, transport) -> None:
         self.transport = transport
@@ -88,12 +91,12 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self.bytes += len(data)
+        if self.tail is not None:
+            self.read_chunks(data)
+            return
         if self.missing:
             self.missing -= len(data)
-            if self.missing <= 0:
-                self.missing = 0
-                self.answers += 1
-                self.next()
+            self.finish_if_complete()
             return
         self.buffer += data
         end = self.buffer.find(b"\r\n\r\n")
@@ -103,8 +106,21 @@ class Connection(asyncio.Protocol):
         status = self.buffer[9:12]
         if status[:1] != b"2":
             self.errors[status] = self.errors.get(status, 0) + 1
-        self.missing = end + 4 + int(match[1]) - len(self.buffer)
-        self.buffer = b""
+        received, self.buffer = self.buffer, b""
+        if match is None:
+            self.tail = b""
+            self.read_chunks(received[end + 2 :])
+        else:
+            self.missing = end + 4 + int(match[1]) - len(received)
+            self.finish_if_complete()
+
+    def read_chunks(self, data: bytes) -> None:
+        self.tail = ((self.tail or b"") + data)[-len(LAST_CHUNK) :]
+        if self.tail == LAST_CHUNK:
+            self.tail = None
+            self.finish_if_complete()
+
+    def finish_if_complete(self) -> None:
         if self.missing <= 0:
             self.missing = 0
             self.answers += 1
