@@ -3,7 +3,7 @@
 upstream 1.36: pkg/scheduler/framework/runtime/framework.go
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
@@ -31,6 +31,9 @@ from mockkube.scheduler.profile.profiles import Profile
 from mockkube.scheduler.queue.nominator import Nominator
 
 T = TypeVar("T")
+P = TypeVar("P", bound=Plugin)
+# Plugins of an extension point; those that skip all pods with a spec have the labels with which that is counted.
+_Plan = Sequence[tuple[P, Labels | None]]
 PRE_FILTER: Final = "PreFilter"
 FILTER: Final = "Filter"
 POST_FILTER: Final = "PostFilter"
@@ -88,13 +91,8 @@ class Framework:
         names: frozenset[str] | None = None
         narrowed_by: list[str] = []
         status_so_far = SUCCESS
-        evaluations = self._metrics.plugin_evaluations.values
-        for plugin, skipped in pod.derive_from_spec(self._plan_pre_filters, self._plan_pre_filters):
-            # As upstream, each plugin is timed in the sampled cycles, so there all are called.
-            if skipped is not None and not state.record_plugin_metrics:
-                state.skip_filter.add(plugin.name)
-                evaluations[skipped] = evaluations.get(skipped, 0) + 1
-                continue
+        plan = pod.derive_from_spec(self._plan_pre_filters, self._plan_pre_filters)
+        for plugin in self._skip_by_spec(state, plan, state.skip_filter):
             result = self._call_plugin(state, PRE_FILTER, plugin.name, plugin.pre_filter, state, pod, self.cache)
             status = result.status
             self.count_evaluations(PRE_FILTER, plugin.name, status.code)
@@ -121,16 +119,28 @@ class Framework:
                     )
         return CombinedPreFilterResult(status_so_far, names, tuple(sorted(narrowed_by)))
 
-    def _plan_pre_filters(self, spec: ReadOnlyObject) -> Sequence[tuple[PreFilterPlugin, Labels | None]]:
-        """Return the PreFilter plugins, each with the labels of its evaluation if it skips all pods with this spec."""
+    def _plan_pre_filters(self, spec: ReadOnlyObject) -> _Plan[PreFilterPlugin]:
         return [
-            (plugin, self._skip_labels(PRE_FILTER, plugin) if plugin.skips_pre_filter(spec) else None)
-            for plugin in self.profile.pre_filters
+            (one, self._skip_labels(PRE_FILTER, one, one.skips_pre_filter(spec))) for one in self.profile.pre_filters
         ]
 
-    def _skip_labels(self, point: str, plugin: Plugin) -> Labels:
-        """Return the labels of an evaluation that ended with SKIP."""
-        return plugin.name, point, self.profile.name, Code.SKIP
+    def _plan_pre_scores(self, spec: ReadOnlyObject) -> _Plan[PreScorePlugin]:
+        return [(one, self._skip_labels(PRE_SCORE, one, one.skips_pre_score(spec))) for one in self.profile.pre_scores]
+
+    def _skip_labels(self, point: str, plugin: Plugin, skips: bool) -> Labels | None:
+        """Return the labels of an evaluation that ends with SKIP; None if the plugin is to be called."""
+        return (plugin.name, point, self.profile.name, Code.SKIP) if skips else None
+
+    def _skip_by_spec(self, state: CycleState, plan: _Plan[P], skipped: set[str]) -> Iterator[P]:  # hot: per pod
+        """Yield the plugins to call; count the others, and add their names to the skipped ones."""
+        evaluations = self._metrics.plugin_evaluations.values
+        for plugin, labels in plan:
+            # As upstream, each plugin is timed in the sampled cycles, so there all are called.
+            if labels is None or state.record_plugin_metrics:
+                yield plugin
+            else:
+                skipped.add(plugin.name)
+                evaluations[labels] = evaluations.get(labels, 0) + 1
 
     # Filter
 
@@ -244,12 +254,8 @@ class Framework:
     def run_pre_scores(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> None:
         """Run PreScore plugins on the feasible nodes. Raises PluginError."""
         start = self._clock.monotonic()
-        evaluations = self._metrics.plugin_evaluations.values
-        for plugin, skipped in pod.derive_from_spec(self._plan_pre_scores, self._plan_pre_scores):
-            if skipped is not None and not state.record_plugin_metrics:
-                state.skip_score.add(plugin.name)
-                evaluations[skipped] = evaluations.get(skipped, 0) + 1
-                continue
+        plan = pod.derive_from_spec(self._plan_pre_scores, self._plan_pre_scores)
+        for plugin in self._skip_by_spec(state, plan, state.skip_score):
             status = self._call_plugin(state, PRE_SCORE, plugin.name, plugin.pre_score, state, pod, nodes)
             self.count_evaluations(PRE_SCORE, plugin.name, status.code)
             if status.code is Code.SKIP:
@@ -257,13 +263,6 @@ class Framework:
             elif not status.is_success:
                 raise PluginError(f'running PreScore plugin "{plugin.name}": {status.message}')
         self.observe_extension_point(PRE_SCORE, Code.SUCCESS, start)
-
-    def _plan_pre_scores(self, spec: ReadOnlyObject) -> Sequence[tuple[PreScorePlugin, Labels | None]]:
-        """Return the PreScore plugins, each with the labels of its evaluation if it skips all pods with this spec."""
-        return [
-            (plugin, self._skip_labels(PRE_SCORE, plugin) if plugin.skips_pre_score(spec) else None)
-            for plugin in self.profile.pre_scores
-        ]
 
     def run_reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Run Reserve plugins until one fails."""
