@@ -1,7 +1,6 @@
 """PodInfo: one revision of a pod, parsed once and shared by all plugins."""
 
 from collections.abc import Callable, Mapping
-from functools import cached_property
 from typing import Any, Final, TypeVar
 
 from mockkube.api.json_objects import ReadOnlyObject
@@ -27,6 +26,13 @@ class PodInfo:
         self.status: ReadOnlyObject = obj.get("status") or {}
         self.node_name: str = self.spec.get("nodeName", "")
         self.priority: int = self.spec.get("priority", 0)
+        # Name of the scheduler that is responsible for the pod.
+        self.scheduler_name: str = self.spec.get("schedulerName", "default-scheduler")
+        # Node that preemption or a binding in progress nominated.
+        self.nominated_node: str = self.status.get("nominatedNodeName", "")
+        self.terminating = bool(metadata.get("deletionTimestamp"))
+        # A finished pod occupies nothing any more.
+        self.finished: bool = self.status.get("phase") in ("Succeeded", "Failed")
         # An unreadable pod must fail here, where its event is handled, and not later in the middle of a cycle.
         if not isinstance(self.spec, dict) or not isinstance(self.priority, int):
             raise TypeError(f"pod {self.key} cannot be read")
@@ -62,28 +68,6 @@ class PodInfo:
         """True if the pod has inter-pod affinity or anti-affinity."""
         affinity = self.spec.get("affinity") or ()
         return "podAffinity" in affinity or "podAntiAffinity" in affinity
-
-    @cached_property
-    def terminating(self) -> bool:
-        """True if the pod has a deletion timestamp."""
-        return bool(self.obj["metadata"].get("deletionTimestamp"))
-
-    @cached_property
-    def finished(self) -> bool:
-        """True if the pod has succeeded or failed, so that it occupies nothing any more."""
-        return self.status.get("phase") in ("Succeeded", "Failed")
-
-    @cached_property
-    def nominated_node(self) -> str:
-        """Node in the pod's status that preemption or a binding in progress nominated."""
-        name: str = self.status.get("nominatedNodeName", "")
-        return name
-
-    @cached_property
-    def scheduler_name(self) -> str:
-        """Name of the scheduler that is responsible for the pod."""
-        name: str = self.spec.get("schedulerName", "default-scheduler")
-        return name
 
     def bound_to(self, node_name: str) -> "PodInfo":
         """Return the pod as bound to a node, sharing derived values."""
