@@ -263,7 +263,10 @@ class Resource:
     async def store(
         self, obj: Object, write: Callable[[bytes], Awaitable[Entry]], *, waits_for_cache: bool = True
     ) -> Entry:
-        """Encode an object of the storage version, write it, and return its entry once the watch cache has it."""
+        """Encode an object of the storage version, write it, and return its entry.
+
+        The watch cache has the object by then, unless `waits_for_cache` is False.
+        """
         value = await self.encode_for_store(obj)
         collection = self.collection
         written = collection.written_attributes
