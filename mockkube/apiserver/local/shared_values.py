@@ -53,9 +53,9 @@ class SharedValues:
         """Share the values of a section: metadata, spec or status."""
         scalars, parts = self._scalars, self._parts
         for name, value in section.items():
-            kind = value.__class__
             if name in _UNIQUE_FIELDS:
                 continue
+            kind = value.__class__
             if kind is str or kind is int:
                 section[name] = scalars.setdefault(value, value)
             elif kind is dict or kind is list:

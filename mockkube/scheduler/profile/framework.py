@@ -92,7 +92,7 @@ class Framework:
         narrowed_by: list[str] = []
         status_so_far = SUCCESS
         plan = pod.derive_from_spec(self._plan_pre_filters, self._plan_pre_filters)
-        for plugin in self._skip_by_spec(state, plan, state.skip_filter):
+        for plugin in self._select_plugins_to_call(state, plan, state.skip_filter):
             result = self._call_plugin(state, PRE_FILTER, plugin.name, plugin.pre_filter, state, pod, self.cache)
             status = result.status
             self.count_evaluations(PRE_FILTER, plugin.name, status.code)
@@ -131,7 +131,9 @@ class Framework:
         """Return the labels of an evaluation that ends with SKIP; None if the plugin is to be called."""
         return (plugin.name, point, self.profile.name, Code.SKIP) if skips else None
 
-    def _skip_by_spec(self, state: CycleState, plan: _Plan[P], skipped: set[str]) -> Iterator[P]:  # hot: per pod
+    def _select_plugins_to_call(
+        self, state: CycleState, plan: _Plan[P], skipped: set[str]
+    ) -> Iterator[P]:  # hot: per pod
         """Yield the plugins to call; count the others, and add their names to the skipped ones."""
         evaluations = self._metrics.plugin_evaluations.values
         for plugin, labels in plan:
@@ -255,7 +257,7 @@ class Framework:
         """Run PreScore plugins on the feasible nodes. Raises PluginError."""
         start = self._clock.monotonic()
         plan = pod.derive_from_spec(self._plan_pre_scores, self._plan_pre_scores)
-        for plugin in self._skip_by_spec(state, plan, state.skip_score):
+        for plugin in self._select_plugins_to_call(state, plan, state.skip_score):
             status = self._call_plugin(state, PRE_SCORE, plugin.name, plugin.pre_score, state, pod, nodes)
             self.count_evaluations(PRE_SCORE, plugin.name, status.code)
             if status.code is Code.SKIP:

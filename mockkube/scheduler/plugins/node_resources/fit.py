@@ -36,8 +36,8 @@ from mockkube.scheduler.framework.status import SUCCESS, Status
 from mockkube.scheduler.plugins.extended_resource_classes import ExtendedResourceClasses, extended_resources_of_class
 from mockkube.scheduler.plugins.node_resources.allocation import ResourceAllocation, scorer_for
 
-# From this version on a request larger than the whole node is unresolvable: no eviction would help.
 _ALL_NODES: Final = PreFilterResult()
+# From this version on a request larger than the whole node is unresolvable: no eviction would help.
 _UNRESOLVABLE_SINCE: Final = Version(1, 34)
 _RESIZE_GATE: Final = "InPlacePodVerticalScaling"
 # upstream 1.36: pkg/scheduler/framework/plugins/noderesources/resource_allocation.go passes no gates to the scorer, so
