@@ -105,7 +105,7 @@ bench: $(DEVELOPMENT)
 scale: $(DEVELOPMENT)
 	$(BIN)/python tests/bench/memory.py --alone --nodes 10000 1000 10000 100000
 	$(BIN)/python tests/bench/memory.py --nodes 10000 1000 10000 100000
-	$(BIN)/python tests/bench/memory.py --virtual --nodes 10000 10000
+	$(BIN)/python tests/bench/memory.py --virtual --nodes 10000 10000 100000
 
 day: $(DEVELOPMENT)
 	$(BIN)/python tests/bench/day.py $(ARGS)

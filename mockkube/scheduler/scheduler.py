@@ -6,6 +6,7 @@ from typing import Any, Final
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import InformerFactory
 from mockkube.client.protocol import Client
+from mockkube.client.rate_limited_client import RateLimitedClient, RateLimitedWorker
 from mockkube.client.series_recorder import SeriesRecorder
 from mockkube.features.capabilities import Capabilities
 from mockkube.features.versions import Version
@@ -17,10 +18,11 @@ from mockkube.proposals.expression_metrics import ExpressionMetrics
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.component import ComponentDependencies
 from mockkube.runtime.random import Random
+from mockkube.runtime.rate_limiters import BucketRateLimiter
 from mockkube.runtime.steps import Worker
 from mockkube.runtime.virtual_time import VirtualClock
 from mockkube.scheduler.configuration import kube_scheduler_configuration as configurations
-from mockkube.scheduler.configuration.kube_scheduler_configuration import Configuration
+from mockkube.scheduler.configuration.kube_scheduler_configuration import ClientLimits, Configuration
 from mockkube.scheduler.cycle.binding_cycle import PARALLELISM, BindingCycle, BindingDependencies
 from mockkube.scheduler.cycle.event_handlers import EventHandlers, pending_pod_lister
 from mockkube.scheduler.cycle.failure_handler import FailureHandler
@@ -97,7 +99,9 @@ class Scheduler:
             dependencies.random,
         )
         caps = dependencies.capabilities
-        self.configuration, self.clock, self.client = configuration, clock, client
+        self.configuration, self.clock = configuration, clock
+        # Requests of informers and events are not limited.
+        self.client = _limit_client(client, clock, configuration)
         self._tracer = dependencies.tracer
         self._log = LogBuffer(dependencies.log, clock)
         self.semantics = SchedulerSemantics.from_capabilities(caps, self._log)
@@ -217,7 +221,9 @@ class Scheduler:
             self._tracer,
         )
         cycle = SchedulingCycle(dependencies, owner=owner)
-        return [*self.informers.workers, cycle, binding_cycle, preemption_executor, self._recorder]
+        # Bindings and preemption go on: their pods have been decided, and requests come in the order of decisions.
+        limited = RateLimitedWorker(cycle, self.client) if isinstance(self.client, RateLimitedClient) else cycle
+        return [*self.informers.workers, limited, binding_cycle, preemption_executor, self._recorder]
 
     def _register_event_handlers(self, binding_cycle: BindingCycle) -> None:
         """Subscribe to what plugins register for.
@@ -242,6 +248,15 @@ class Scheduler:
 
     def _cache_sizes(self) -> Mapping[Labels, float]:
         return {(kind,): size for kind, size in self.cache.sizes.items()}
+
+
+def _limit_client(client: Client, clock: Clock, configuration: Configuration) -> Client:
+    """Return the client with the limits of the configuration; in virtual time with those of upstream by default."""
+    # differs: without limits upstream's apply, so that a real scheduler binds 50 pods a second; nobody waits for a mock
+    limits = configuration.client_limits or (ClientLimits() if isinstance(clock, VirtualClock) else None)
+    if limits is None or limits.per_second < 0:
+        return client
+    return RateLimitedClient(client, clock, BucketRateLimiter(clock, limits.per_second, limits.burst))
 
 
 def build(dependencies: ComponentDependencies[Client, Capabilities], configuration: Any = None) -> Scheduler:

@@ -18,10 +18,10 @@ from mockkube.client.event_recorder import EventRecorder
 from mockkube.client.filtered_informer import FilteredInformer
 from mockkube.client.informer import EventHandler, Informer, InformerFactory, ObjectChange
 from mockkube.client.protocol import EVERYTHING, Client, Key, Selection, key_of
+from mockkube.client.rate_limited_client import RateLimitedClient
 from mockkube.controllers.framework.hot_loops import HotLoopDetector
 from mockkube.controllers.framework.options import Options
 from mockkube.controllers.framework.queue_metrics import QueueMetrics
-from mockkube.controllers.framework.rate_limited_client import RateLimitedClient
 from mockkube.controllers.framework.resource_monitors import ResourceMonitors
 from mockkube.features.capabilities import Capabilities
 from mockkube.lazy_dataclasses import dataclass

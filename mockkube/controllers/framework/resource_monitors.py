@@ -11,7 +11,7 @@ from mockkube.api.errors import MethodNotAllowed, NotFound
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.informer import EventHandler, Informer, InformerFactory, ObjectChange
 from mockkube.client.protocol import EVERYTHING, Client, ObjectList, Selection, Watch, WatchEventType
-from mockkube.controllers.framework.rate_limited_client import RateLimitedClient
+from mockkube.client.rate_limited_client import RateLimitedClient
 from mockkube.controllers.framework.served_kinds import (
     BUILT_IN,
     CRD_KIND,

@@ -26,7 +26,7 @@ class ControllerWorker:
     def is_ready(self) -> bool:
         """Return whether a key waits, the request rate allows a step, and the informers have synced."""
         controller = self.controller
-        return controller.work_queue.is_ready() and self._has_tokens() and self.has_synced()
+        return controller.work_queue.is_ready() and controller.client.has_tokens() and self.has_synced()
 
     def wake_at(self) -> float | None:
         """Return when the next key is due, or when the request rate allows a step."""
@@ -59,9 +59,6 @@ class ControllerWorker:
             self._handle_result(key, outcome)
         finally:
             controller.work_queue.done(key)
-
-    def _has_tokens(self) -> bool:
-        return self.controller.client.ready_at <= self.controller.clock.monotonic()
 
     def _handle_result(self, key: Key, result: ReconcileResult) -> None:
         controller = self.controller

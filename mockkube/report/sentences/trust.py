@@ -98,7 +98,7 @@ def _pace(answer: Answer) -> str:
     return (
         f" The rate of hot loops was measured in a separate run, over {windows} s of virtual time, with "
         f"the real limits of kube-controller-manager's client ({CONTROLLER_CLIENT_LIMITS['kube-api-qps']} requests a "
-        f"second, {CONTROLLER_CLIENT_LIMITS['kube-api-burst']} at once); "
+        f"second, {CONTROLLER_CLIENT_LIMITS['kube-api-burst']} at once) and of kube-scheduler's; "
         "other limits of a real cluster are not simulated."
     )
 

@@ -33,6 +33,9 @@ EXTENSION_POINTS: Final = (
     "bind",
     "postBind",
 )
+# Limits of the client where the configuration has one of them only, or none.
+REQUESTS_PER_SECOND: Final = 50.0
+REQUESTS_BURST: Final = 100
 _REMOVED_PLUGINS: Final = ("AzureDiskLimits", "CinderLimits", "EBSLimits", "GCEPDLimits")
 _REMOVED_TEXT: Final = f'was invalid in version "v1" (KubeSchedulerConfiguration is version "{API_VERSION}")'
 
@@ -73,6 +76,15 @@ class ProfileSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class ClientLimits:
+    """Requests that the client of a scheduler sends."""
+
+    per_second: float = REQUESTS_PER_SECOND
+    """Sustained rate; negative for no limit."""
+    burst: int = REQUESTS_BURST
+
+
+@dataclass(frozen=True, slots=True)
 class Configuration:
     """Configuration of a scheduler, with defaults."""
 
@@ -80,6 +92,8 @@ class Configuration:
     percentage_of_nodes_to_score: int = 0
     """Percentage of nodes to score; 0 depends on the size of the cluster."""
     backoff: Backoff = field(default_factory=Backoff)
+    client_limits: ClientLimits | None = None
+    """Limits of the client; None if the configuration has none."""
 
 
 def parse_configuration(document: ReadOnlyObject, caps: Capabilities) -> Configuration:
@@ -110,7 +124,15 @@ def parse_configuration(document: ReadOnlyObject, caps: Capabilities) -> Configu
         raise SchedulerConfigurationError(errors)
     aligned = caps.enabled("SchedulerPopFromBackoffQ")
     backoff = Backoff(float(initial), float(longest), aligned=aligned)
-    return Configuration(tuple(profiles), document.get("percentageOfNodesToScore") or 0, backoff)
+    limits = _parse_client_limits(document.get("clientConnection") or {})
+    return Configuration(tuple(profiles), document.get("percentageOfNodesToScore") or 0, backoff, limits)
+
+
+def _parse_client_limits(document: ReadOnlyObject) -> ClientLimits | None:
+    per_second, burst = document.get("qps"), document.get("burst")
+    if not per_second and not burst:
+        return None
+    return ClientLimits(per_second or REQUESTS_PER_SECOND, burst or REQUESTS_BURST)
 
 
 def _check_group_version_kind(document: ReadOnlyObject) -> Iterator[str]:

@@ -6,6 +6,7 @@ from mockkube.features.capabilities import Capabilities
 from mockkube.features.gates import enabled_gates
 from mockkube.features.versions import DEFAULT
 from mockkube.scheduler.configuration.kube_scheduler_configuration import (
+    ClientLimits,
     SchedulerConfigurationError,
     parse_configuration,
 )
@@ -46,6 +47,22 @@ def test_nothing_said_is_one_profile_with_all_plugins_in_order():
         1,
         10,
     )
+
+
+@pytest.mark.parametrize(
+    ("connection", "limits"),
+    [
+        (None, None),
+        ({"kubeconfig": "/etc/kubernetes/scheduler.conf"}, None),
+        ({"qps": 0, "burst": 0}, None),
+        ({"qps": 5000, "burst": 6000}, ClientLimits(5000, 6000)),
+        ({"qps": 7.5}, ClientLimits(7.5, 100)),
+        ({"burst": 10}, ClientLimits(50, 10)),
+        ({"qps": -1}, ClientLimits(-1, 100)),
+    ],
+)
+def test_the_client_has_the_limits_of_the_configuration(connection, limits):
+    assert parse_configuration({**HEAD, "clientConnection": connection}, CAPS).client_limits == limits
 
 
 def test_a_disabled_plugin_is_gone():
