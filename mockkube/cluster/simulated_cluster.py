@@ -15,7 +15,8 @@ from mockkube_storage.engines.memory import MemoryStore
 from mockkube.api.errors import NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.http.requests.observed_request import ObservedRequest
-from mockkube.apiserver.local.client import LocalClient, WarningHandler
+from mockkube.apiserver.local.client import LocalClient
+from mockkube.apiserver.local.request import WarningHandler
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.client.identity import AUTHENTICATED, MASTERS, ClientIdentity, user_agent
 from mockkube.client.protocol import Key
