@@ -5,15 +5,19 @@ from collections.abc import Sequence
 from typing import Protocol, runtime_checkable
 
 from mockkube.api.json_objects import Object, ReadOnlyObject
-from mockkube.client.protocol import Client
+from mockkube.client.protocol import Client, Key
 
 
 @runtime_checkable
 class BatchClient(Protocol):
     """Client that sends many requests for less than one by one."""
 
-    async def update_all(self, kind: str, objects: Sequence[Object]) -> Sequence[ReadOnlyObject | Exception]:
-        """Replace objects, each like `Client.update`; return what that returns or raises for each."""
+    async def repeat_all(self, kind: str, keys: Sequence[Key], change: Object) -> Sequence[Key]:
+        """Repeat this client's last update of each object with other times, which `change` has in their place.
+
+        Returns the keys of the objects that have to be updated one by one, because somebody else has written them
+        since, or for any other reason.
+        """
         ...
 
     async def create_all(self, kind: str, objects: Sequence[Object]) -> Sequence[Exception | None]:
@@ -21,11 +25,9 @@ class BatchClient(Protocol):
         ...
 
 
-async def update_all(client: Client, kind: str, objects: Sequence[Object]) -> Sequence[ReadOnlyObject | Exception]:
-    """Replace objects, each like `Client.update`; return what that returns or raises for each."""
-    if isinstance(client, BatchClient):
-        return await client.update_all(kind, objects)
-    return [await try_update(client, kind, obj) for obj in objects]
+async def repeat_all(client: Client, kind: str, keys: Sequence[Key], change: Object) -> Sequence[Key]:
+    """Repeat a client's last updates, like `BatchClient.repeat_all`; return all keys if the client cannot."""
+    return await client.repeat_all(kind, keys, change) if isinstance(client, BatchClient) else keys
 
 
 async def try_update(client: Client, kind: str, obj: Object) -> ReadOnlyObject | Exception:

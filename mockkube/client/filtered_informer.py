@@ -5,7 +5,7 @@ from typing import Final
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.client.bad_objects import BadObjects
-from mockkube.client.informer import EventHandler, Indexer, IndexFunc, Informer
+from mockkube.client.informer import EventHandler, HeartbeatHandler, Indexer, IndexFunc, Informer
 from mockkube.client.protocol import Key, key_of
 from mockkube.runtime.steps import Signal
 
@@ -95,6 +95,10 @@ class FilteredInformer(Informer):
     def add_event_handler(self, handler: EventHandler) -> None:
         """Call a handler for every change, hidden objects included."""
         self._informer.add_event_handler(handler)
+
+    def add_heartbeat_handler(self, handler: HeartbeatHandler) -> None:
+        """Call a handler with heartbeats that are sent together."""
+        self._informer.add_heartbeat_handler(handler)
 
     def notify_when_synced(self, signal: Signal) -> None:
         """Notify a signal once the shared informer has synced."""

@@ -17,6 +17,7 @@ from mockkube.client.bad_objects import BadObjects, find_suspects, reader_name
 from mockkube.client.protocol import (
     EVERYTHING,
     Client,
+    Heartbeats,
     HeartbeatSkippingWatch,
     Key,
     Selection,
@@ -54,6 +55,7 @@ def is_deletion(change: ObjectChange) -> bool:
 
 
 EventHandler = Callable[[ObjectChange], None]
+HeartbeatHandler = Callable[[Heartbeats], None]
 # Index function: returns the values under which an object is found in an index.
 IndexFunc = Callable[[ReadOnlyObject], Iterable[str]]
 
@@ -142,10 +144,13 @@ class Informer:
         self.batch_max = batch_max
         self._skips_heartbeats = skips_heartbeats
         self._handlers: list[EventHandler] = []
+        self._heartbeat_handlers: list[HeartbeatHandler] = []
         # Objects that a handler (by its number) failed on, with the last state of each that the handler processed.
         self._failed_handlers: dict[tuple[int, Key], ReadOnlyObject | None] = {}
         self._indexes: dict[str, Indexer] = {}
         self._watch: Watch | None = None
+        # The watch, if it leaves out heartbeats.
+        self._skipping_watch: HeartbeatSkippingWatch | None = None
         # The resourceVersion to watch from; empty means that a list comes first.
         self._resource_version = ""
         self._retries = ItemExponentialFailureRateLimiter(RETRY_SECONDS, RETRY_SECONDS_MAX)
@@ -198,6 +203,13 @@ class Informer:
         self._handlers.append(handler)
         for key, obj in list(self._objects.items()):
             self._call_handler(len(self._handlers) - 1, key, ObjectChange(WatchEventType.ADDED, obj, None))
+
+    def add_heartbeat_handler(self, handler: HeartbeatHandler) -> None:
+        """Call a handler with heartbeats that are sent together, instead of every event handler with each of them.
+
+        Times of heartbeats in the objects may then be old. For a handler that never raises.
+        """
+        self._heartbeat_handlers.append(handler)
 
     def notify_when_synced(self, signal: Signal) -> None:
         """Notify a signal once the first list was processed."""
@@ -259,7 +271,7 @@ class Informer:
         await self._close_watch()
 
     async def _close_watch(self) -> None:
-        watch, self._watch = self._watch, None
+        watch, self._watch, self._skipping_watch = self._watch, None, None
         if watch is not None:
             await watch.close()
 
@@ -270,8 +282,10 @@ class Informer:
             self._resource_version = listed.resource_version
             self._set_synced()
         self._watch = await self._client.watch(self.kind, self._selection, self._resource_version)
-        if self._skips_heartbeats and isinstance(self._watch, HeartbeatSkippingWatch):
-            self._watch.skip_heartbeats()
+        skips_heartbeats = self._skips_heartbeats or self._heartbeat_handlers
+        if skips_heartbeats and isinstance(self._watch, HeartbeatSkippingWatch):
+            self._watch.skip_heartbeats(keep=bool(self._heartbeat_handlers))
+            self._skipping_watch = self._watch
         # The watch notifies this worker directly, without a task that forwards its events.
         self._watch.signal = self.signal
         self._retries.forget(self.kind)
@@ -295,6 +309,11 @@ class Informer:
                 self._apply(WatchEvent(WatchEventType.ADDED if old is None else WatchEventType.MODIFIED, obj))
 
     def _process_events(self, watch: Watch) -> None:
+        if self._skipping_watch is not None and (taken := self._skipping_watch.take_heartbeats()):
+            for heartbeats in taken:
+                for handler in self._heartbeat_handlers:
+                    handler(heartbeats)
+            return
         for event in watch.take(self.batch_max):
             self._resource_version = event.object["metadata"]["resourceVersion"]
             self._apply(event)

@@ -113,12 +113,24 @@ class Watch(Protocol):
         ...
 
 
+class Heartbeats(NamedTuple):
+    """Heartbeats that were sent together: updates that set times alone, the same for each object."""
+
+    keys: Sequence[Key]
+    change: ReadOnlyObject
+    """Fields that were set, with their parents (`{"spec": {"renewTime": ...}}`)."""
+
+
 @runtime_checkable
 class HeartbeatSkippingWatch(Protocol):
-    """Watch that can leave out heartbeats: updates that set times alone, after which most have nothing to do."""
+    """Watch that can leave out heartbeats, after which most watchers have nothing to do."""
 
-    def skip_heartbeats(self) -> None:
-        """Leave out heartbeats from now on, at least some; an object is then as before them."""
+    def skip_heartbeats(self, *, keep: bool) -> None:
+        """Leave out heartbeats from now on, at least some; with `keep`, `take_heartbeats` returns those."""
+        ...
+
+    def take_heartbeats(self) -> Sequence[Heartbeats]:
+        """Return the heartbeats that were left out before the next event that `take` returns, in order."""
         ...
 
 

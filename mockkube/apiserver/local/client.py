@@ -16,7 +16,7 @@ from mockkube.api.patching.patch_type import PatchType
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.local import reviews, subresources
 from mockkube.apiserver.local.endpoint import LocalEndpoint
-from mockkube.apiserver.local.heartbeat_batch import HeartbeatBatch
+from mockkube.apiserver.local.heartbeat_batch import BATCH_MAX, repeat_heartbeats
 from mockkube.apiserver.local.kind_view import LocalWatch
 from mockkube.apiserver.local.request import LocalRequest, WarningHandler, give_way_after
 from mockkube.apiserver.registry import deletion, encoding, heartbeats, listing, patching, updating, watching
@@ -26,7 +26,7 @@ from mockkube.apiserver.registry.options import ListOptions, WriteOptions, parse
 from mockkube.apiserver.registry.patching import Patch
 from mockkube.apiserver.registry.resource import RequestScope
 from mockkube.apiserver.registry.updating import UpdateResult
-from mockkube.client.batches import try_create, try_update
+from mockkube.client.batches import try_create
 from mockkube.client.identity import ClientIdentity
 from mockkube.client.protocol import (
     DELETE_DEFAULT,
@@ -36,7 +36,6 @@ from mockkube.client.protocol import (
     Key,
     ObjectList,
     Selection,
-    key_of,
 )
 from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.runtime.steps import yield_to_event_loop
@@ -194,42 +193,17 @@ class LocalClient:
             await give_way_after(updated.object)
             return self._show_updated(request, obj, updated)
 
-    async def update_all(self, kind: str, objects: Sequence[Object]) -> Sequence[ReadOnlyObject | Exception]:
-        """Replace objects, each like `update`; return what it returns or raises for each."""
-        results: list[ReadOnlyObject | Exception] = []
-        batch: HeartbeatBatch | None = None
-        for obj in objects:
-            if batch is None:
-                batch = self._open_batch(kind, obj)
-            if batch is None or not batch.add(obj):
-                # Whatever is no heartbeat keeps its place among the others.
-                results += await self._write_batch(kind, batch)
-                results.append(await try_update(self, kind, obj))
-                batch = None
-        return [*results, *await self._write_batch(kind, batch)]
-
-    def _open_batch(self, kind: str, obj: Object) -> HeartbeatBatch | None:
-        """Return a batch of updates that begins with that of an object; None if there is nothing to batch."""
-        try:
-            request = self._open_request("update", kind, key_of(obj))
-        except ApiError:  # the server is away, or does not serve the kind
-            return None
-        resource = request.resource
-        is_possible = "" in resource.strategy.heartbeat_times and isinstance(resource.dependencies.store, BatchStore)
-        # A span covers one request.
-        if not is_possible or request.server.tracer is not None:
-            return None
-        return HeartbeatBatch(request, HeartbeatSender(self, "update", ""))
-
-    async def _write_batch(self, kind: str, batch: HeartbeatBatch | None) -> Sequence[ReadOnlyObject | Exception]:
-        """Write a batch; update in full what somebody else has written meanwhile."""
-        if batch is None or not batch.sent:
-            return ()
-        shown = await batch.write()
-        return [
-            await try_update(self, kind, obj) if one is None else one
-            for obj, one in zip(batch.sent, shown, strict=True)
-        ]
+    async def repeat_all(self, kind: str, keys: Sequence[Key], change: Object) -> Sequence[Key]:
+        """Repeat the last updates of objects with other times; return the keys of those to update one by one."""
+        left: list[Key] = []
+        for start in range(0, len(keys), BATCH_MAX):
+            batch = keys[start : start + BATCH_MAX]
+            try:
+                request = self._open_request("update", kind, batch[0])
+                left += await repeat_heartbeats(request, HeartbeatSender(self, "update", ""), batch, change)
+            except ApiError:  # the update of each object shows what is wrong with it
+                left += batch
+        return left
 
     async def patch(
         self, kind: str, key: Key, patch: object, *, patch_type: PatchType = PatchType.STRATEGIC, subresource: str = ""

@@ -1,6 +1,7 @@
 """View of one kind for components of one version: each stored object is decoded once and shared."""
 
 from collections import deque
+from collections.abc import Sequence
 from typing import Final
 
 from mockkube.api.errors import Expired
@@ -11,7 +12,7 @@ from mockkube.apiserver.registry import watching
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType
 from mockkube.apiserver.registry.watching import CacheWatchEvent, has_room
-from mockkube.client.protocol import WatchEnded, WatchEvent, WatchEventType
+from mockkube.client.protocol import Heartbeats, Key, WatchEnded, WatchEvent, WatchEventType
 from mockkube.client.versioned_decoder import ObjectDecoder, keep_all_fields
 from mockkube.runtime.steps import Signal
 
@@ -167,7 +168,9 @@ class LocalWatch:
         self._selects_all = watch.selects_all
         self._pending: deque[CacheWatchEvent] = deque(watch.take_events())
         self._pending_bytes = 0
-        self._lagged = self._ended = self._skips_heartbeats = False
+        self._lagged = self._ended = self._keeps_heartbeats = False
+        # Heartbeats that were left out before the first pending event.
+        self._heartbeats: list[Heartbeats] = []
         self._end_revision = ""
         """Resource version at which the watch ended."""
         # The registry's watch only serves as a filter from here on; its own listener would queue every event twice.
@@ -180,7 +183,7 @@ class LocalWatch:
 
     def is_ready(self) -> bool:
         """Return whether `take` returns events or raises."""
-        return bool(self._pending) or self._lagged or self._ended
+        return bool(self._pending) or bool(self._heartbeats) or self._lagged or self._ended
 
     def take(self, count_max: int = 0) -> list[WatchEvent]:
         """Return events in order, at most `count_max`; raise Expired or WatchEnded after the last one."""
@@ -209,14 +212,22 @@ class LocalWatch:
         if self._ended:
             raise WatchEnded(self._end_revision)
 
-    def skip_heartbeats(self) -> None:
-        """Leave out renewals of leases that are sent together, from now on."""
-        self._skips_heartbeats = True
+    def skip_heartbeats(self, *, keep: bool) -> None:
+        """Leave out heartbeats that are sent together from now on; with `keep`, `take_heartbeats` returns them."""
+        if not self._watch.has_selector:
+            self._keeps_heartbeats = keep
+            self._collection.heartbeat_listeners[self._receive] = self._receive_heartbeats
+
+    def take_heartbeats(self) -> Sequence[Heartbeats]:
+        """Return the heartbeats that were left out before the first pending event."""
+        taken, self._heartbeats = self._heartbeats, []
+        return taken
 
     async def close(self) -> None:
         """Stop the watch and drop its events."""
         self._unsubscribe()
         self._pending.clear()
+        self._heartbeats.clear()
         self._ended = True
 
     def end(self) -> None:
@@ -228,6 +239,7 @@ class LocalWatch:
 
     def _unsubscribe(self) -> None:
         self._collection.listeners.pop(self._receive, None)
+        self._collection.heartbeat_listeners.pop(self._receive, None)
         self._collection.watch_stoppers.pop(self.end, None)
         # `close` may follow `end`: only the first call finds the watch and counts it off.
         if self._siblings.pop(self, self) is None:
@@ -236,8 +248,6 @@ class LocalWatch:
     def _receive(self, change: CacheChange) -> None:  # hot: per change, per watcher
         if change.previous is not None:
             self._view.note_replaced(change.previous)
-        if self._skips_heartbeats and change.revision in self._collection.heartbeat_revisions:
-            return
         event: CacheWatchEvent | None
         if self._selects_all and change.revision > self._watch.start_revision:
             event = CacheWatchEvent(change.type, change.object)
@@ -248,8 +258,32 @@ class LocalWatch:
             self._pending.append(event)
             self._pending_bytes += size
         else:
-            # The watcher is too far behind: it lists again, instead of slowing down the writer.
-            self._lagged = True
-            self._pending.clear()
-            self._unsubscribe()
+            self._end_lagged()
+        self.signal.notify()
+
+    def _end_lagged(self) -> None:
+        """End the watch of a watcher that is too far behind: it lists again, instead of slowing down the writer."""
+        self._lagged = True
+        self._pending.clear()
+        self._heartbeats.clear()
+        self._unsubscribe()
+
+    def _receive_heartbeats(self, changes: Sequence[CacheChange], change: ReadOnlyObject) -> None:
+        """Receive the heartbeats of one commit."""
+        for one in changes:
+            if one.previous is not None:
+                self._view.note_replaced(one.previous)
+        if not self._keeps_heartbeats:
+            return
+        # Behind an event that waits they keep their place as events.
+        if self._pending or changes[0].revision <= self._watch.start_revision:
+            for one in changes:
+                self._receive(one)
+            return
+        prefix = self._watch.prefix
+        keys = [Key(one.object.namespace, one.object.name) for one in changes if one.object.key.startswith(prefix)]
+        if keys and has_room(sum([len(one.keys) for one in self._heartbeats]), 0):
+            self._heartbeats.append(Heartbeats(keys, change))
+        elif keys:
+            self._end_lagged()
         self.signal.notify()

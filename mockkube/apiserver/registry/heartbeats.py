@@ -38,19 +38,18 @@ from mockkube.apiserver.registry.managed_fields import manager_name
 from mockkube.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
-    from mockkube_storage.model import Entry
     from mockkube_storage.store import BatchStore
 
     from mockkube.apiserver.registry.options import WriteOptions
     from mockkube.apiserver.registry.resource import RequestScope, Resource
     from mockkube.apiserver.registry.watch_cache import CachedObject
+    from mockkube.client.protocol import Key
 
 # Times that one heartbeat may set; a node has one per condition.
 _TIMES_MAX: Final = 64
 
 
-@dataclass(frozen=True, slots=True)
-class TimePosition:
+class TimePosition(NamedTuple):
     """Place of a time in a stored value: its first byte, the byte after it, and the number of the time."""
 
     start: int
@@ -92,54 +91,91 @@ class Heartbeat:
     written_at: str
     """Time of the last one in managedFields; empty if the object has none."""
 
+    def may_set(self, times: Sequence[Any], written_at: str) -> bool:
+        """Return whether a heartbeat with these times is written as it is."""
+        # Without a new time nothing would be written. After a step back of the clock managedFields have another order.
+        return times != self.times and written_at >= self.written_at
+
+
+async def repeat_heartbeat(
+    resource: Resource, scope: RequestScope, sender: HeartbeatSender, body: Object
+) -> RepeatedUpdate | None:
+    """Write what an update leads to that repeats the sender's last one; return None if it does not."""
+    cached = resource.get_cached(scope.namespace, scope.name)
+    if cached is None or (beat := cached.heartbeat) is None or beat.sender != sender:
+        return None
+    times: list[Any] = [None] * len(beat.formats)
+    expected = beat.shown if beat.body is None else beat.body
+    if not take_times(body, expected, beat.body_places, times) or not are_canonical(times, beat.formats):
+        return None
+    written_at = render_time(resource.dependencies.clock.now())
+    if not beat.may_set(times, written_at) or _may_be_admitted_anew(resource, scope):
+        return None
+    dependencies = resource.dependencies
+    value = _replace_times(cached.stored_value, beat.positions, _encode(times, written_at))
+    try:
+        entry = await dependencies.store.update(cached.key, value, expected=cached.revision)
+    except store_errors.Conflict:
+        return None
+    await dependencies.watch_cache.wait_until_at(entry.revision)
+    written = find_written(resource, entry)
+    _expect_next(cached, written, times, written_at)
+    shown = beat.shown = with_times(beat.shown, beat.shown_places, times)
+    shown["metadata"] = {**shown["metadata"], "resourceVersion": str(entry.revision)}
+    return RepeatedUpdate(written, shown)
+
 
 class PreparedHeartbeat(NamedTuple):
     """Heartbeat that is ready to be written."""
 
     cached: CachedObject
     """Object before it."""
-    heartbeat: Heartbeat
-    times: list[Any]
-    written_at: str
     value: bytes
     """Value to store."""
 
 
 class HeartbeatRound:
-    """Heartbeats of one sender, to objects of one resource, at one moment."""
+    """Heartbeats of one sender at one moment, to objects of one resource, with the same change."""
 
-    def __init__(self, resource: Resource, scope: RequestScope, sender: HeartbeatSender) -> None:
+    def __init__(self, resource: Resource, scope: RequestScope, sender: HeartbeatSender, change: Object) -> None:
         """Take user and subresource from the scope of one of the requests."""
-        self._resource, self._scope, self._sender = resource, scope, sender
+        self._resource, self._scope, self._sender, self._change = resource, scope, sender, change
+        declared = resource.strategy.heartbeat_times[scope.subresource]
+        formats = find_times(change, declared)
+        self._places = find_places(change, declared, {path: number for number, path in enumerate(formats)})
+        self._times = _read_times(change, self._places, len(formats))
         self._written_at = render_time(resource.dependencies.clock.now())
+        self._encoded_times = list[bytes]()
+        # Only times may be changed. Items of lists are found by their keys, which are no times.
+        if _has_only(change, self._places) and are_canonical(self._times, tuple(formats.values())):
+            self._encoded_times = _encode(self._times, self._written_at)
         # Whether admission may decide anew about updates, by namespace.
         self._decides_anew: dict[str, bool] = {}
-        # Times that were canonical, and their formats: most heartbeats of a round set the same.
-        self._canonical_times: tuple[Sequence[Any], Sequence[Canonicalize]] = ((), ())
 
-    def prepare(self, namespace: str, name: str, body: Object) -> PreparedHeartbeat | None:  # hot: per heartbeat
-        """Return what an update leads to that repeats the sender's last one; None if it does not."""
-        cached = self._resource.get_cached(namespace, name)
-        if cached is None or (beat := cached.heartbeat) is None or beat.sender != self._sender:
-            return None
-        times: list[Any] = [None] * len(beat.formats)
-        expected = beat.shown if beat.body is None else beat.body
-        if not take_times(body, expected, beat.body_places, times) or not self._are_canonical(times, beat.formats):
-            return None
-        written_at = self._written_at
-        # Without a new time nothing would be written. After a step back of the clock managedFields have another order.
-        if times == beat.times or written_at < beat.written_at or self._may_be_admitted_anew(namespace):
-            return None
-        value = _replace_times(cached.stored_value, beat.positions, [*times, written_at])
-        return PreparedHeartbeat(cached, beat, times, written_at, value)
-
-    def _are_canonical(self, times: Sequence[Any], formats: Sequence[Canonicalize]) -> bool:
-        if (times, formats) == self._canonical_times:
-            return True
-        if not are_canonical(times, formats):
-            return False
-        self._canonical_times = times, formats
-        return True
+    def prepare(self, keys: Sequence[Key]) -> list[PreparedHeartbeat | None]:
+        """Return for each object what the update leads to; None if it does not repeat the sender's last one."""
+        times, encoded_times, places, written_at = self._times, self._encoded_times, self._places, self._written_at
+        if not encoded_times:
+            return [None] * len(keys)
+        sender, get_cached = self._sender, self._resource.get_cached
+        prepared: list[PreparedHeartbeat | None] = []
+        for namespace, name in keys:  # hot: per heartbeat
+            cached = get_cached(namespace, name)
+            beat = None if cached is None else cached.heartbeat
+            if (
+                cached is None
+                or beat is None
+                or beat.sender != sender
+                or beat.body is not None
+                or beat.body_places != places
+                or not beat.may_set(times, written_at)
+                or self._may_be_admitted_anew(namespace)
+            ):
+                prepared.append(None)
+            else:
+                value = _replace_times(cached.stored_value, beat.positions, encoded_times)
+                prepared.append(PreparedHeartbeat(cached, value))
+        return prepared
 
     def _may_be_admitted_anew(self, namespace: str) -> bool:
         decides_anew = self._decides_anew.get(namespace)
@@ -148,48 +184,41 @@ class HeartbeatRound:
             decides_anew = self._decides_anew[namespace] = _may_be_admitted_anew(self._resource, scope)
         return decides_anew
 
-
-async def repeat_heartbeat(
-    resource: Resource, scope: RequestScope, sender: HeartbeatSender, body: Object
-) -> RepeatedUpdate | None:
-    """Write what an update leads to that repeats the sender's last one; return None if it does not."""
-    prepared = HeartbeatRound(resource, scope, sender).prepare(scope.namespace, scope.name, body)
-    if prepared is None:
-        return None
-    dependencies, cached = resource.dependencies, prepared.cached
-    try:
-        entry = await dependencies.store.update(cached.key, prepared.value, expected=cached.revision)
-    except store_errors.Conflict:
-        return None
-    await dependencies.watch_cache.wait_until_at(entry.revision)
-    return _finish(resource, prepared, entry)
-
-
-async def repeat_heartbeats(
-    resource: Resource, store: BatchStore, prepared: Sequence[PreparedHeartbeat]
-) -> list[RepeatedUpdate | None]:
-    """Write heartbeats of one moment in one commit; return None for each object that was written meanwhile."""
-    entries = await store.update_all([(one.cached.key, one.value, one.cached.revision) for one in prepared])
-    revisions = [entry.revision for entry in entries if entry is not None]
-    being_applied = resource.collection.heartbeat_revisions
-    being_applied.update(revisions)
-    try:
-        await resource.dependencies.watch_cache.wait_until_at(max(revisions, default=0))
-    finally:
-        being_applied.difference_update(revisions)
-    return [
-        None if entry is None else _finish(resource, one, entry) for one, entry in zip(prepared, entries, strict=True)
-    ]
+    async def write(self, store: BatchStore, prepared: Sequence[PreparedHeartbeat]) -> list[bool]:
+        """Write heartbeats in one commit; return for each whether it was written, as no other write came before."""
+        collection = self._resource.collection
+        entries = await store.update_all([(one.cached.key, one.value, one.cached.revision) for one in prepared])
+        revisions = [entry.revision for entry in entries if entry is not None]
+        if not revisions:
+            return [False] * len(entries)
+        collection.heartbeats[revisions[0]] = self._change
+        try:
+            await self._resource.dependencies.watch_cache.wait_until_at(revisions[-1])
+        finally:
+            del collection.heartbeats[revisions[0]]
+        for one, entry in zip(prepared, entries, strict=True):  # hot: per heartbeat
+            if entry is not None:
+                written = collection.objects.get(entry.key)
+                if written is not None and written.revision == entry.revision:
+                    _expect_next(one.cached, written, self._times, self._written_at)
+        return [entry is not None for entry in entries]
 
 
-def _finish(resource: Resource, prepared: PreparedHeartbeat, entry: Entry) -> RepeatedUpdate:  # hot: per heartbeat
-    """Return the object after a heartbeat, and expect the next one."""
-    written, beat = find_written(resource, entry), prepared.heartbeat
-    prepared.cached.heartbeat, written.heartbeat = None, beat
-    beat.times, beat.written_at = prepared.times, prepared.written_at
-    shown = beat.shown = with_times(beat.shown, beat.shown_places, prepared.times)
-    shown["metadata"] = {**shown["metadata"], "resourceVersion": str(entry.revision)}
-    return RepeatedUpdate(written, shown)
+def _expect_next(before: CachedObject, written: CachedObject, times: list[Any], written_at: str) -> None:
+    """Expect another heartbeat after one."""
+    beat, before.heartbeat = before.heartbeat, None
+    if beat is not None:
+        beat.times, beat.written_at = times, written_at
+        written.heartbeat = beat
+
+
+def _has_only(change: Any, places: Places) -> bool:
+    """Return whether a change sets nothing but times at some places."""
+    return (
+        isinstance(change, dict)
+        and change.keys() == places.keys()
+        and all(isinstance(place, int) or _has_only(change[name], place) for name, place in places.items())
+    )
 
 
 def _may_be_admitted_anew(resource: Resource, scope: RequestScope) -> bool:
@@ -197,12 +226,21 @@ def _may_be_admitted_anew(resource: Resource, scope: RequestScope) -> bool:
     return resource.dependencies.admission.may_decide_anew(attributes)
 
 
-def _replace_times(value: bytes, positions: Sequence[TimePosition], times: Sequence[str]) -> bytes:
-    parts, at = list[bytes](), 0
-    for position in positions:
-        parts += (value[at : position.start], times[position.number].encode())
-        at = position.end
-    return b"".join((*parts, value[at:]))
+def _encode(times: Sequence[str], written_at: str) -> list[bytes]:
+    """Return the bytes of times in stored values; the last is the time in managedFields."""
+    return [time.encode() for time in (*times, written_at)]
+
+
+def _replace_times(
+    value: bytes, positions: Sequence[TimePosition], times: Sequence[bytes]
+) -> bytes:  # hot: per heartbeat
+    parts, at = [], 0
+    for start, end, number in positions:
+        parts.append(value[at:start])
+        parts.append(times[number])
+        at = end
+    parts.append(value[at:])
+    return b"".join(parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,8 +344,9 @@ class _StoredTimes:
             marked["metadata"] = {**new["metadata"], "managedFields": [*others, {**own, "time": marks[-1]}]}
         value = encoding.encode_stored(marked, resource.tag)
         positions = _find_marks(value, marks)
-        same_before = len(texts) == len(texts_before) and _replace_times(value, positions, texts_before)
-        same_after = _replace_times(value, positions, texts)
+        encoded_before, encoded = ([text.encode() for text in one] for one in (texts_before, texts))
+        same_before = len(texts) == len(texts_before) and _replace_times(value, positions, encoded_before)
+        same_after = _replace_times(value, positions, encoded)
         is_heartbeat = (same_before, same_after) == (before.stored_value, after.stored_value)
         return cls(old_times, new_times, written_at, positions) if positions and is_heartbeat else None
 

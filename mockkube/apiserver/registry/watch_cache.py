@@ -173,6 +173,15 @@ class CachedObject:
         tail = self.tail.replace(old, new, 1)
         return CachedObject(self.key, self.name, self.namespace, revision, self.head, tail, self._attributes)
 
+    def after_heartbeat(self, entry: Entry) -> "CachedObject":  # hot: per heartbeat
+        """Return the object after an update that has put other times of the same length into its stored value."""
+        cached = CachedObject.__new__(CachedObject)
+        cached.key, cached.name, cached.namespace, cached.revision = self.key, self.name, self.namespace, entry.revision
+        cached.head, cached._value, cached._attributes = self.head, entry.value, self._attributes
+        cached._tail_at, cached._version_at, cached.needs_rewrite = self._tail_at, self._version_at, self.needs_rewrite
+        cached.heartbeat = None
+        return cached
+
     def _get_attributes(self) -> ObjectAttributes:
         attributes = self._attributes
         if not isinstance(attributes, ObjectAttributes):
@@ -198,6 +207,8 @@ class CacheChange(NamedTuple):
 
 
 ChangeListener = Callable[[CacheChange], None]
+# Function that is called with the heartbeats of a commit, and with the change that is the same in all.
+HeartbeatListener = Callable[[Sequence[CacheChange], ReadOnlyObject], None]
 EntryDecoder = Callable[[Entry], CachedObject]
 
 
@@ -233,8 +244,10 @@ class Collection:
         # Attributes of objects that are being written, by the identity of the value for the store: they need not be
         # read from its JSON again.
         self.written_attributes: dict[int, ObjectAttributes] = {}
-        # Revisions of heartbeats that are being applied, which some watches skip.
-        self.heartbeat_revisions: set[int] = set()
+        # Listeners that take the heartbeats of a commit together, with the function for that.
+        self.heartbeat_listeners: dict[ChangeListener, HeartbeatListener] = {}
+        # Changes of heartbeats that are being written together, by the first revision of their commit.
+        self.heartbeats: dict[int, ReadOnlyObject] = {}
         # Functions that end each watch on this collection.
         self.watch_stoppers: dict[Callable[[], None], None] = {}
         self._ranges: dict[str, ListRange] = {}
@@ -326,7 +339,7 @@ class Collection:
                 self._keys.add(key)
             kind = ChangeType.ADDED if previous is None else ChangeType.MODIFIED
             change = CacheChange(kind, event.revision, cached, previous)
-        self._append_history(change)
+        self._append_history((change,), cached.size)
         if self.bad_objects:
             self.bad_objects.forget(self.plural, cached.display_name)
         # Copied, because a listener may remove itself when it lags.
@@ -334,17 +347,49 @@ class Collection:
             try:
                 listener(change)
             except Exception as error:  # the other listeners and later changes must not be lost over it
-                show = (
-                    self.bad_objects.log_failure
-                    if change.type is ChangeType.DELETED
-                    else self.bad_objects.record_failure
-                )
-                show(reader_name(listener), self.plural, cached.display_name, error)
+                self._report_failure(listener, change, error)
 
-    def _append_history(self, change: CacheChange) -> None:
-        history, self.revision = self.history, change.revision
-        history.append(change)
-        size = self._history_bytes + change.object.size
+    def apply_heartbeats(self, events: Sequence[Event], heartbeat: ReadOnlyObject) -> None:
+        """Apply the events of a commit, which are heartbeats with the same change."""
+        objects, changes = self.objects, list[CacheChange]()
+        if events[0].revision <= self.history_start:
+            return  # they were read from the store already
+        for event in events:  # hot: per heartbeat
+            entry = event.entry
+            previous = objects.get(entry.key)
+            if previous is None or previous.heartbeat is None or len(previous.stored_value) != len(entry.value):
+                cached = self.decode_entry(entry)
+            else:
+                cached = previous.after_heartbeat(entry)
+            objects[entry.key] = cached
+            changes.append(CacheChange(ChangeType.MODIFIED, entry.revision, cached, previous))
+        self._ranges.clear()
+        self._sound.clear()
+        self._append_history(changes, sum([change.object.size for change in changes]))
+        if self.bad_objects:
+            for change in changes:
+                self.bad_objects.forget(self.plural, change.object.display_name)
+        for listener in tuple(self.listeners):
+            receive_together = self.heartbeat_listeners.get(listener)
+            if receive_together is not None:
+                receive_together(changes, heartbeat)
+                continue
+            for change in changes:
+                try:
+                    listener(change)
+                except Exception as error:
+                    self._report_failure(listener, change, error)
+
+    def _report_failure(self, listener: ChangeListener, change: CacheChange, error: Exception) -> None:
+        is_deleted = change.type is ChangeType.DELETED
+        show = self.bad_objects.log_failure if is_deleted else self.bad_objects.record_failure
+        show(reader_name(listener), self.plural, change.object.display_name, error)
+
+    def _append_history(self, changes: Sequence[CacheChange], size: int) -> None:
+        """Remember changes whose objects have a total size."""
+        history, self.revision = self.history, changes[-1].revision
+        history.extend(changes)
+        size += self._history_bytes
         while len(history) > HISTORY_MAX or size > HISTORY_BYTES_MAX:
             forgotten = history.popleft()
             size -= forgotten.object.size
@@ -432,10 +477,15 @@ class WatchCache:
                 self._watch = None
 
     def _apply(self, events: Sequence[Event]) -> None:
-        for event in events:
-            collection = self._collections.get(_collection_name(event.entry.key))
-            if collection is not None:
-                collection.apply(event)
+        first = events[0]
+        collection = self._collections.get(_collection_name(first.entry.key))
+        if collection is not None and (heartbeat := collection.heartbeats.get(first.revision)) is not None:
+            collection.apply_heartbeats(events, heartbeat)
+        else:
+            for event in events:
+                collection = self._collections.get(_collection_name(event.entry.key))
+                if collection is not None:
+                    collection.apply(event)
         self.revision = events[-1].revision
         self.on_bytes_written(sum([len(event.entry.value) for event in events]))
         self._waiters.release(self.revision)

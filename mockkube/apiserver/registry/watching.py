@@ -42,7 +42,7 @@ class CacheWatcher:
 
     def __init__(self, resource: Resource, prefix: str, matches: Callable[[CachedObject], bool] | None) -> None:
         self.resource = resource
-        self._prefix = prefix
+        self.prefix = prefix
         self._matches = matches
         self._pending: deque[CacheWatchEvent] = deque()
         self._pending_bytes = 0
@@ -105,7 +105,7 @@ class CacheWatcher:
         """Return a change as the client sees it; None if it does not match this watch."""
         cached = change.object
         # A watch may begin at a revision that another server has written, and that the cache has not reached yet.
-        if not cached.key.startswith(self._prefix) or change.revision <= self.start_revision:
+        if not cached.key.startswith(self.prefix) or change.revision <= self.start_revision:
             return None
         return self._to_event(change, cached)
 
@@ -117,7 +117,7 @@ class CacheWatcher:
     @property
     def selects_all(self) -> bool:
         """True if each change of the collection matches this watch, as it is."""
-        return self._matches is None and self._prefix == self.resource.collection.prefix
+        return self._matches is None and self.prefix == self.resource.collection.prefix
 
     def wake(self) -> None:
         """End the present `wait`, even without events."""
@@ -183,7 +183,7 @@ class ConvertingWatcher(CacheWatcher):
     def add(self, change: CacheChange) -> None:
         """Add a change of an object under the prefix, without selecting."""
         # Selectors apply to the converted object, and listeners cannot wait for a webhook, so nothing is selected here.
-        if not change.object.key.startswith(self._prefix) or change.revision <= self.start_revision:
+        if not change.object.key.startswith(self.prefix) or change.revision <= self.start_revision:
             return
         size = change.object.size
         if self._changes and not has_room(len(self._changes), self._changes_bytes + size):
@@ -248,7 +248,7 @@ async def open_watch(resource: Resource, namespace: str, options: ListOptions) -
         watching.start_revision = cache.revision
         # Conversion and selection may take several turns of the event loop, in which changes must not get lost.
         with _collect_changes(resource.collection) as changes:
-            cached_objects = await resource.convert_all_for_reading(resource.collection.range(watching._prefix))
+            cached_objects = await resource.convert_all_for_reading(resource.collection.range(watching.prefix))
             matches = watching._matches
             if matches is not None:
                 select = partial(_select, cached_objects, matches)

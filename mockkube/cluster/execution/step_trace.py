@@ -129,11 +129,11 @@ class StepTrace:
 
 def _add_to_hash(digest: "hashlib._Hash", steps: Iterable[TraceStep]) -> None:
     for step in steps:
-        digest.update(f"{step.at!r} {step.worker}\n".encode())
+        parts = [f"{step.at!r} {step.worker}\n".encode()]
         for write in step.writes:
-            digest.update(f"{write.verb} {write.event.entry.key} ".encode())
             # Stored bytes, so nothing is decoded.
-            digest.update(write.event.entry.value)
+            parts += (f"{write.verb} {write.event.entry.key} ".encode(), write.event.entry.value)
+        digest.update(b"".join(parts))
 
 
 def _load(entry: Entry) -> Object:

@@ -1,9 +1,10 @@
 """Watch of a component within the process, with the faults of the cluster."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from mockkube.apiserver.local.kind_view import LocalWatch
-from mockkube.client.protocol import WatchEvent, key_of
+from mockkube.client.protocol import Heartbeats, WatchEvent, key_of
 from mockkube.cluster.faults.event_injector import EventFormat, EventInjector
 from mockkube.cluster.faults.faults import FaultRequest, Faults
 from mockkube.runtime.steps import Signal
@@ -43,9 +44,13 @@ class FaultInjectedWatch:
         taken = [] if self._injector.has_due_events and not self._watch.is_ready() else self._watch.take(count_max)
         return self._injector.process(taken)
 
-    def skip_heartbeats(self) -> None:
+    def skip_heartbeats(self, *, keep: bool) -> None:
         """Leave out heartbeats, as the watch does."""
-        self._watch.skip_heartbeats()
+        self._watch.skip_heartbeats(keep=keep)
+
+    def take_heartbeats(self) -> Sequence[Heartbeats]:
+        """Return the heartbeats that the watch left out; while there are faults, it leaves out none."""
+        return self._watch.take_heartbeats()
 
     async def close(self) -> None:
         """Stop the watch and drop its events."""

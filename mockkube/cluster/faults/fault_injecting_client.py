@@ -258,13 +258,9 @@ class FaultInjectingClient:
 
             return await self._write("update", kind, key, send, subresource=subresource)
 
-    async def update_all(self, kind: str, objects: Sequence[Object]) -> Sequence[ReadOnlyObject | Exception]:
-        """Replace objects, each like `update`; return what it returns or raises for each."""
-        if self._is_transparent:
-            return await self._client.update_all(kind, objects)
-        from mockkube.client.batches import try_update  # most clusters have neither faults nor observers
-
-        return [await try_update(self, kind, obj) for obj in objects]
+    async def repeat_all(self, kind: str, keys: Sequence[Key], change: Object) -> Sequence[Key]:
+        """Repeat the last updates of objects with other times; return the keys of those to update one by one."""
+        return await self._client.repeat_all(kind, keys, change) if self._is_transparent else keys
 
     async def create_all(self, kind: str, objects: Sequence[Object]) -> Sequence[Exception | None]:
         """Create objects, each like `create`; return what it raises for each."""

@@ -10,7 +10,7 @@ from typing import ClassVar, Final
 from mockkube.api.errors import ApiError, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.client.informer import ObjectChange
-from mockkube.client.protocol import Key, Selection, WatchEventType, key_of
+from mockkube.client.protocol import Heartbeats, Key, Selection, WatchEventType, key_of
 from mockkube.controllers.framework.controller import (
     RESYNC,
     Controller,
@@ -50,6 +50,7 @@ class NodeHealthMonitor(Controller):
         self.nodes = self.watched_informer("Node", self._on_node_change)
         self.leases = self.informer("Lease", LEASES)
         self.leases.add_event_handler(self._on_lease_change)
+        self.leases.add_heartbeat_handler(self._on_renewals)
         self._pods_by_node = pods_by_node(self.informer("Pod"))
         self._health_map, self._options = health_map, dependencies.options.nodes
         self._writer = NodeWriter(self.client, self.clock)
@@ -59,6 +60,8 @@ class NodeHealthMonitor(Controller):
         # Names of nodes that changed, and of those whose lease changed, since the last pass.
         self._changed_nodes: dict[str, None] = {}
         self._renewed_nodes: dict[str, None] = {}
+        # Fields of leases that are newer than the leases in the cache, by the name of the node.
+        self._renewals: dict[str, ReadOnlyObject] = {}
         # Whether the last pass has seen all nodes that there are, and has not failed.
         self._knows_all = False
         # Nodes with pods that could not be marked not ready yet.
@@ -69,8 +72,19 @@ class NodeHealthMonitor(Controller):
         self._knows_all = self._knows_all and change.type is WatchEventType.MODIFIED
         self._changed_nodes[change.object["metadata"]["name"]] = None
 
-    def _on_lease_change(self, change: ObjectChange) -> None:  # hot: per renewal
-        self._renewed_nodes[change.object["metadata"]["name"]] = None
+    def _on_lease_change(self, change: ObjectChange) -> None:
+        name = change.object["metadata"]["name"]
+        self._renewed_nodes[name] = None
+        self._renewals.pop(name, None)
+
+    def _on_renewals(self, renewals: Heartbeats) -> None:
+        names = [key.name for key in renewals.keys]
+        self._renewed_nodes.update(dict.fromkeys(names))
+        self._renewals.update(dict.fromkeys(names, renewals.change))
+
+    def _find_renewal(self, name: str) -> ReadOnlyObject | None:
+        """Return the lease of a node, at least the fields that its last renewal has set."""
+        return self._renewals.get(name) or self.leases.get(Key(LEASES.namespace, name))
 
     async def reconcile(self, key: Key) -> ReconcileResult:
         """Check every node once."""
@@ -105,7 +119,7 @@ class NodeHealthMonitor(Controller):
         renewed, self._renewed_nodes = self._renewed_nodes, {}
         for name in renewed:  # hot: per renewal
             if (steady := self._steady_nodes.nodes.get(name)) is not None:
-                observe_lease(steady.health, self.leases.get(Key(LEASES.namespace, name)), now)
+                observe_lease(steady.health, self._find_renewal(name), now)
 
     def _update_known(self, changed: Iterable[str]) -> bool:
         """Take the present state of changed nodes; return False if one is no longer known."""
@@ -199,8 +213,8 @@ class NodeHealthMonitor(Controller):
     async def _try_update_node_health(self, node: ReadOnlyObject) -> ReadOnlyObject:
         """Observe the health of a node; if its grace period is over, set its conditions to Unknown."""
         name, now = node["metadata"]["name"], CurrentTime(self.clock.now(), self.clock.monotonic())
-        lease = self.leases.get(Key(LEASES.namespace, name))
-        health = self._health_map.health[name] = observe_health(self._health_map.health.get(name), node, lease, now)
+        lease, known = self._find_renewal(name), self._health_map.health.get(name)
+        health = self._health_map.health[name] = observe_health(known, node, lease, now)
         if not is_grace_period_over(health, node, self._options, now):
             return node
         status: Object = {**node.get("status", {}), "conditions": with_unknown_conditions(node, now.wall)}

@@ -6,6 +6,7 @@ upstream 1.36: pkg/kubelet/kubelet.go, staging/src/k8s.io/component-helpers/apim
 import logging
 import zlib
 from collections.abc import Callable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import field
 from typing import Final
 
@@ -13,7 +14,7 @@ from mockkube.api.errors import AlreadyExists, ApiError, Conflict, NotFound
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import render_micro_time
 from mockkube.client.bad_objects import BadObjects
-from mockkube.client.batches import update_all
+from mockkube.client.batches import repeat_all, try_update
 from mockkube.client.protocol import Client, Key
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock
@@ -62,8 +63,8 @@ class NodeLeases:
         self._slots: dict[tuple[int, int], _Slot] = {}
         self._slots_by_node: dict[str, _Slot] = {}
         self._new_nodes: dict[str, ReadOnlyObject] = {}
-        # Each lease as written last.
-        self._leases: dict[str, ReadOnlyObject] = {}
+        # Leases that this worker has written: as written last, or None if only the time was set since.
+        self._leases: dict[str, ReadOnlyObject | None] = {}
         # Called with a node that another kubelet owns, once per round.
         self.on_lost: Callable[[str], None] = lambda name: None
 
@@ -119,46 +120,53 @@ class NodeLeases:
                 await self._renew_all([node for name, node in slot.nodes.items() if name not in fresh])
 
     async def _renew_all(self, nodes: Sequence[ReadOnlyObject]) -> None:
-        """Renew the leases of some nodes in order, together as far as they are known."""
-        names: list[str] = []
+        """Renew the leases of some nodes: first those that need nothing but another time, then the others in order."""
+        owned: list[ReadOnlyObject] = []
         for node in nodes:
             name = node["metadata"]["name"]
-            if not self._owns(name):
-                self.on_lost(name)
-            elif name in self._leases:
-                names.append(name)
+            if self._owns(name):
+                owned.append(node)
             else:
-                await self._renew_known(names)
-                names = []
-                self._note_outcome(name, await self._write_first(node))
-        await self._renew_known(names)
+                self.on_lost(name)
+        repeated = await self._repeat_renewals([node["metadata"]["name"] for node in owned])
+        for node in owned:
+            name = node["metadata"]["name"]
+            if name not in repeated:
+                lease = self._leases.get(name)
+                self._note_outcome(name, await (self._write_first(node) if lease is None else self._renew(lease)))
 
-    async def _renew_known(self, names: Sequence[str]) -> None:
-        """Renew leases that this worker has written before, without reading them; conflicts show other writers."""
-        if not names:
-            return
-        renewed, known = render_micro_time(self._clock.now()), self._leases
-        # A node may have been removed while another lease was written.
-        updates = {
-            name: {**lease, "spec": {**lease["spec"], "renewTime": renewed}}
-            for name in names
-            if (lease := known.get(name)) is not None
-        }
-        outcomes = await update_all(self._client, "Lease", list(updates.values()))
-        for name, outcome in zip(updates, outcomes, strict=True):
-            self._note_outcome(name, outcome)
+    async def _repeat_renewals(self, names: Sequence[str]) -> AbstractSet[str]:
+        """Renew leases that this worker has written before, together; return those that were renewed."""
+        known = self._leases
+        keys = [Key(NAMESPACE, name) for name in names if name in known]
+        if not keys:
+            return set()
+        change: Object = {"spec": {"renewTime": render_micro_time(self._clock.now())}}
+        left = await repeat_all(self._client, "Lease", keys, change)
+        repeated = {key.name for key in keys}.difference([key.name for key in left])
+        # A node may have been removed meanwhile.
+        known.update(dict.fromkeys(known.keys() & repeated))
+        if self._bad_objects:
+            for key in keys:
+                if key.name in repeated:
+                    self._bad_objects.forget("Lease", key, self.name)
+        return repeated
+
+    async def _renew(self, lease: ReadOnlyObject) -> ReadOnlyObject | Exception:
+        """Renew a lease as this worker has written it, without reading it; a conflict shows another writer."""
+        spec = {**lease["spec"], "renewTime": render_micro_time(self._clock.now())}
+        return await try_update(self._client, "Lease", {**lease, "spec": spec})
 
     async def _write_first(self, node: ReadOnlyObject) -> ReadOnlyObject | Exception:
-        """Renew or create a lease that this worker has not written yet; return it, or why that failed."""
+        """Renew or create a lease, after it was read; return it, or why that failed."""
         try:
             try:
                 lease = await self._client.get("Lease", Key(NAMESPACE, node["metadata"]["name"]))
             except NotFound:
                 return await self._client.create("Lease", self._make_lease(node))
-            spec = {**lease["spec"], "renewTime": render_micro_time(self._clock.now())}
-            return await self._client.update("Lease", {**lease, "spec": spec})
         except Exception as error:  # a lease that cannot be read stops no other
             return error
+        return await self._renew(lease)
 
     def _note_outcome(self, name: str, outcome: ReadOnlyObject | Exception) -> None:  # hot: per renewal
         """Keep a lease as it was written; an error waits for the next round, as a lease lasts for four rounds."""

@@ -1,7 +1,7 @@
 """Heartbeats take a short way in the server, and lead to what the way of every update leads to."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import count
@@ -12,19 +12,20 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mockkube_storage.engines.memory import MemoryStore
 
-from mockkube.api.errors import ApiError, Conflict
+from mockkube.api.errors import ApiError
 from mockkube.api.times import render_micro_time, render_time
 from mockkube.apiserver.admission.chain import AdmissionChain
 from mockkube.apiserver.admission.plugins.namespace_exists import NamespaceExists
 from mockkube.apiserver.http.filters.authentication import Authenticator
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalEndpoint
+from mockkube.apiserver.registry import watching
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
-from mockkube.client.batches import try_update, update_all
+from mockkube.client.batches import repeat_all, try_update
 from mockkube.client.identity import controller_manager, kubelet, kubelets
 from mockkube.client.informer import Informer
-from mockkube.client.protocol import DELETE_NOW, EVERYTHING, Key
+from mockkube.client.protocol import DELETE_NOW, EVERYTHING, Key, Selection, key_of
 from mockkube.client.versioned_decoder import VersionedDecoder
 from mockkube.features.versions import DEFAULT, Version
 from mockkube.proposals.component_extensions import make_schema
@@ -58,8 +59,8 @@ class ThoroughClient(LocalClient):
     async def _repeat_heartbeat(self, request: Any, body: Any) -> None:
         return None
 
-    async def update_all(self, kind: str, objects: Any) -> Any:
-        return [await try_update(self, kind, obj) for obj in objects]
+    async def repeat_all(self, kind: str, keys: Any, change: Any) -> Any:
+        return keys
 
 
 class Server:
@@ -114,6 +115,20 @@ def make_lease(name: str, clock: SettableClock) -> dict[str, Any]:
 
 def renew(lease: Any, clock: SettableClock) -> dict[str, Any]:
     return {**lease, "spec": {**lease["spec"], "renewTime": render_micro_time(clock.now())}}
+
+
+async def renew_all(client: LocalClient, leases: Sequence[Any], clock: SettableClock) -> list[Any]:
+    """Renew leases together, and one by one those that cannot be; return each as it is then, or the error."""
+    left = await client.repeat_all("Lease", [key_of(lease) for lease in leases], make_renewal(clock))
+    return [
+        await (try_update(client, "Lease", renew(lease, clock)) if key in left else client.get("Lease", key))
+        for lease in leases
+        for key in (key_of(lease),)
+    ]
+
+
+def make_renewal(clock: SettableClock) -> dict[str, Any]:
+    return {"spec": {"renewTime": render_micro_time(clock.now())}}
 
 
 def report(clock: SettableClock, kinds: tuple[str, ...] = CONDITIONS, **changes: Any) -> dict[str, Any]:
@@ -180,24 +195,27 @@ async def prepare_leases(server: Server, count: int) -> list[Any]:
     """Create leases and renew them once, so that another renewal of each repeats that."""
     made = [await server.kubelets.create("Lease", make_lease(f"n{number}", server.clock)) for number in range(count)]
     server.clock.seconds += 10
-    return list(await server.kubelets.update_all("Lease", [renew(lease, server.clock) for lease in made]))
+    return await renew_all(server.kubelets, made, server.clock)
 
 
 async def test_renewals_sent_together_are_one_commit_with_a_revision_each(server: Server) -> None:
     leases = await prepare_leases(server, 300)
     server.clock.seconds += 10
     async with server.store.watch("", after=server.store.revision) as watch:
-        renewed: Any = await server.kubelets.update_all("Lease", [renew(lease, server.clock) for lease in leases])
+        keys = [key_of(lease) for lease in leases]
+        assert not await server.kubelets.repeat_all("Lease", keys, make_renewal(server.clock))
         commits = []
         while (events := watch.take()) is not None:
             commits.append([event.entry.key.rpartition("/")[2] for event in events])
     assert len(commits) < 10
     assert [name for commit in commits for name in commit] == [lease["metadata"]["name"] for lease in leases]
+    renewed: Any = [await server.kubelets.get("Lease", key) for key in keys]
     revisions = [int(lease["metadata"]["resourceVersion"]) for lease in renewed]
     assert revisions == list(range(server.store.revision - 299, server.store.revision + 1))
-    for lease in renewed[::100]:
-        assert await server.kubelets.get("Lease", Key(NAMESPACE, lease["metadata"]["name"])) == lease
-        assert lease["spec"]["renewTime"] == render_micro_time(server.clock.now())
+    assert {lease["spec"]["renewTime"] for lease in renewed} == {render_micro_time(server.clock.now())}
+    for before, after in zip(leases, renewed, strict=True):
+        spec = {**before["spec"], **make_renewal(server.clock)["spec"]}
+        assert {**after, "metadata": None} == {**before, "spec": spec, "metadata": None}
 
 
 async def test_a_watch_may_skip_renewals_and_nothing_else(server: Server) -> None:
@@ -211,7 +229,7 @@ async def test_a_watch_may_skip_renewals_and_nothing_else(server: Server) -> Non
     seen.clear()
     for _ in range(2):
         server.clock.seconds += 10
-        leases = list(await server.kubelets.update_all("Lease", [renew(lease, server.clock) for lease in leases]))
+        leases = await renew_all(server.kubelets, leases, server.clock)
     assert not informer.is_ready()
     await server.others[1].patch("Lease", Key(NAMESPACE, "n1"), {"metadata": {"labels": {"a": "b"}}})
     await server.others[1].delete("Lease", Key(NAMESPACE, "n2"), DELETE_NOW)
@@ -226,6 +244,62 @@ async def test_a_watch_may_skip_renewals_and_nothing_else(server: Server) -> Non
     await informer.close()
 
 
+async def test_a_handler_of_heartbeats_gets_those_sent_together_and_events_the_others(server: Server) -> None:
+    leases = await prepare_leases(server, 3)
+    informer = Informer(server.kubelets, "Lease", VirtualClock(), selection=Selection(namespace=NAMESPACE))
+    seen: list[Any] = []
+    informer.add_heartbeat_handler(lambda beats: seen.append(([key.name for key in beats.keys], beats.change)))
+    while informer.is_ready():
+        await informer.step()
+    informer.add_event_handler(lambda change: seen.append((change.type.value, change.object["metadata"]["name"])))
+    seen.clear()
+
+    async def process() -> list[Any]:
+        while informer.is_ready():
+            await informer.step()
+        processed = seen[:]
+        seen.clear()
+        return processed
+
+    server.clock.seconds += 10
+    leases = await renew_all(server.kubelets, leases, server.clock)
+    first = make_renewal(server.clock)
+    assert await process() == [(["n0", "n1", "n2"], first)]
+    # Heartbeats keep their place before and after other events.
+    server.clock.seconds += 10
+    leases = await renew_all(server.kubelets, leases, server.clock)
+    second = make_renewal(server.clock)
+    await server.others[1].patch("Lease", Key(NAMESPACE, "n1"), {"metadata": {"labels": {"a": "b"}}})
+    server.clock.seconds += 10
+    await server.kubelets.repeat_all("Lease", [key_of(leases[2])], make_renewal(server.clock))
+    assert await process() == [(["n0", "n1", "n2"], second), ("MODIFIED", "n1"), ("MODIFIED", "n2")]
+    known = {key.name: obj["spec"]["renewTime"] for key, obj in informer.objects.items()}
+    assert known["n2"] == render_micro_time(server.clock.now())
+    # Leases of other namespaces are not selected.
+    other = await server.kubelets.create("Lease", {"metadata": {"name": "o", "namespace": "default"}, "spec": {}})
+    for _ in range(3):
+        server.clock.seconds += 10
+        (other,) = await renew_all(server.kubelets, [other], server.clock)
+    assert await process() == []
+    await informer.close()
+
+
+async def test_a_watcher_that_takes_no_heartbeats_lists_again(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    leases = await prepare_leases(server, 3)
+    informer = Informer(server.kubelets, "Lease", VirtualClock())
+    informer.add_heartbeat_handler(lambda beats: None)
+    while informer.is_ready():
+        await informer.step()
+    monkeypatch.setattr(watching, "PENDING_MAX", 5)
+    for _ in range(3):
+        server.clock.seconds += 10
+        leases = await renew_all(server.kubelets, leases, server.clock)
+    while informer.is_ready():
+        await informer.step()
+    assert list(informer.objects.values()) == leases
+    await informer.close()
+
+
 async def test_renewals_sent_together_count_as_requests(server: Server) -> None:
     leases = await prepare_leases(server, 5)
 
@@ -236,25 +310,43 @@ async def test_renewals_sent_together_count_as_requests(server: Server) -> None:
 
     assert read_count() == "5"
     server.clock.seconds += 10
-    await server.kubelets.update_all("Lease", [renew(lease, server.clock) for lease in leases])
+    await renew_all(server.kubelets, leases, server.clock)
     assert read_count() == "10"
 
 
-async def test_each_update_sent_with_others_has_its_own_outcome(server: Server) -> None:
+async def test_what_cannot_be_repeated_is_left_as_it_is(server: Server) -> None:
     leases = await prepare_leases(server, 6)
     changed = await server.others[1].patch("Lease", Key(NAMESPACE, "n1"), {"metadata": {"labels": {"a": "b"}}})
     server.clock.seconds += 10
-    bodies = [renew(lease, server.clock) for lease in leases]
-    bodies[2]["spec"]["leaseDurationSeconds"] = -1
-    bodies[3] = {**bodies[3], "metadata": {**bodies[3]["metadata"], "name": "unknown"}}
-    outcomes = await update_all(server.kubelets, "Lease", [*bodies[:5], bodies[4], bodies[5]])
-    codes = [getattr(one, "code", 200) for one in outcomes]
-    # The second update of the same lease is one of an outdated resourceVersion.
-    assert codes == [200, 409, 422, 409, 200, 409, 200]
-    assert (await server.others[1].get("Lease", Key(NAMESPACE, "n1"))) == changed
-    for number in (0, 4, 5):
-        stored = await server.kubelets.get("Lease", Key(NAMESPACE, f"n{number}"))
-        assert stored["spec"]["renewTime"] == render_micro_time(server.clock.now())
+    keys = [key_of(lease) for lease in leases]
+    unknown, of_others = Key(NAMESPACE, "unknown"), keys[1]
+    left = await server.kubelets.repeat_all("Lease", [*keys[:4], unknown, keys[3], keys[5]], make_renewal(server.clock))
+    assert left == [of_others, unknown]
+    assert (await server.others[1].get("Lease", of_others)) == changed
+    times = [(await server.kubelets.get("Lease", key))["spec"]["renewTime"] for key in keys]
+    now = render_micro_time(server.clock.now())
+    assert [time == now for time in times] == [True, False, True, True, False, True]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"spec": {}},
+        {"spec": {"renewTime": "x"}},
+        {"spec": {"renewTime": None}},
+        {"spec": {"renewTime": "2031-01-01T00:00:00Z"}},
+        {"spec": {"renewTime": "2031-01-01T00:00:00.000000Z", "leaseDurationSeconds": 1}},
+        {"spec": {"renewTime": "2031-01-01T00:00:00.000000Z"}, "metadata": {"labels": {}}},
+        {"spec": {"acquireTime": "2031-01-01T00:00:00.000000Z"}},
+    ],
+)
+async def test_nothing_but_the_times_of_the_last_update_is_repeated(server: Server, change: dict[str, Any]) -> None:
+    keys, revision = [key_of(lease) for lease in await prepare_leases(server, 2)], server.store.revision
+    server.clock.seconds += 10
+    assert await server.kubelets.repeat_all("Lease", keys, change) == keys
+    assert server.store.revision == revision
+    assert await server.kubelets.repeat_all("Lease", keys, make_renewal(server.clock)) == []
 
 
 async def test_renewals_of_others_are_forbidden_one_by_one(server: Server) -> None:
@@ -263,23 +355,15 @@ async def test_renewals_of_others_are_forbidden_one_by_one(server: Server) -> No
     endpoint.open(server.server)
     server.clock.seconds += 10
     client = LocalClient(endpoint, kubelet("n1", DEFAULT))
-    outcomes = await client.update_all("Lease", [renew(lease, server.clock) for lease in leases])
+    outcomes = await renew_all(client, leases, server.clock)
     assert isinstance(outcomes[0], ApiError)
     assert outcomes[0].code == 403
     assert not isinstance(outcomes[1], Exception)
 
 
-async def test_clients_without_batches_update_one_by_one() -> None:
-    class Client:
-        async def update(self, kind: str, obj: Any) -> Any:
-            if obj["metadata"]["name"] == "b":
-                raise Conflict("somebody else was first")
-            return {**obj, "kind": kind}
-
-    objects = [{"metadata": {"name": name}} for name in "abc"]
-    first, second, third = await update_all(Client(), "Lease", objects)  # type: ignore[arg-type]  # no more is used
-    assert (first, third) == tuple({**obj, "kind": "Lease"} for obj in (objects[0], objects[2]))
-    assert isinstance(second, Conflict)
+async def test_clients_without_batches_repeat_nothing() -> None:
+    keys = [Key(NAMESPACE, name) for name in "abc"]
+    assert await repeat_all(object(), "Lease", keys, {}) == keys  # type: ignore[arg-type]  # nothing is called
 
 
 def make_webhook(**rule: Any) -> dict[str, Any]:
@@ -313,7 +397,7 @@ async def test_a_webhook_sees_each_renewal_that_its_rules_select(
     server.clock.seconds += 10
     with pytest.raises(ApiError, match="failed calling webhook"):
         await server.kubelets.update("Lease", renew(lease, server.clock))
-    (outcome,) = await server.kubelets.update_all("Lease", [renew(lease, server.clock)])
+    (outcome,) = await renew_all(server.kubelets, [lease], server.clock)
     assert "failed calling webhook" in str(outcome)
 
 
@@ -458,10 +542,11 @@ async def act(server: Server, name: str, action: Any) -> Any:
                 if how == "renew":
                     server.kept["lease"] = await client.update("Lease", body)
                 else:
-                    (outcome,) = await client.update_all("Lease", [body])
-                    if isinstance(outcome, Exception):
-                        raise outcome
-                    server.kept["lease"] = outcome
+                    change = {"spec": {"renewTime": body["spec"]["renewTime"]}}
+                    is_left = await client.repeat_all("Lease", [lease_key], change)
+                    server.kept["lease"] = await (
+                        client.update("Lease", body) if is_left else client.get("Lease", lease_key)
+                    )
             except ApiError:
                 server.kept["lease"] = await server.kubelets.get("Lease", lease_key)
                 raise
