@@ -282,8 +282,10 @@ class LocalWatch:
             return
         prefix = self._watch.prefix
         keys = [Key(one.object.namespace, one.object.name) for one in changes if one.object.key.startswith(prefix)]
-        if keys and has_room(sum([len(one.keys) for one in self._heartbeats]), 0):
+        if not keys:
+            return
+        if has_room(sum([len(one.keys) for one in self._heartbeats]), 0):
             self._heartbeats.append(Heartbeats(keys, change))
-        elif keys:
+        else:
             self._end_lagged()
         self.signal.notify()

@@ -131,7 +131,8 @@ class NodeLeases:
         repeated = await self._repeat_renewals([node["metadata"]["name"] for node in owned])
         for node in owned:
             name = node["metadata"]["name"]
-            if name not in repeated:
+            # A node may have been removed while another lease was written.
+            if name not in repeated and name in self._slots_by_node:
                 lease = self._leases.get(name)
                 self._note_outcome(name, await (self._write_first(node) if lease is None else self._renew(lease)))
 

@@ -76,6 +76,70 @@ async def test_another_node_of_a_name_has_its_own_duration():
     assert leases.wake_at() is None
 
 
+async def test_a_node_that_is_removed_while_others_are_renewed_gets_no_lease():
+    clock = VirtualClock()
+    client = Leases(clock)
+    leases = NodeLeases(client, clock, lambda name: True, owner="kubelet")
+    write = client._write
+
+    def remove_and_write(obj):
+        leases.remove("second")
+        return write(obj)
+
+    client._write = remove_and_write
+    leases.add(node("first"))
+    leases.add(node("second"))
+    await leases.step()
+    assert list(client.objects) == ["first"]
+
+
+class BatchLeases(Leases):
+    """Client that repeats the renewals of some leases, and counts the reads."""
+
+    def __init__(self, clock):
+        super().__init__(clock)
+        self.repeats, self.reads, self.changed_by_others = [], [], set()
+
+    async def get(self, kind, key):
+        self.reads.append(key.name)
+        return await super().get(kind, key)
+
+    async def repeat_all(self, kind, keys, change):
+        self.repeats.append([key.name for key in keys])
+        for key in keys:
+            if key.name not in self.changed_by_others:
+                self._write({**self.objects[key.name], **change})
+        return [key for key in keys if key.name in self.changed_by_others]
+
+    async def create_all(self, kind, objects):
+        raise NotImplementedError
+
+
+async def test_renewals_are_repeated_and_leases_that_others_changed_are_read_again():
+    clock = VirtualClock()
+    client = BatchLeases(clock)
+    leases = NodeLeases(client, clock, lambda name: True, owner="kubelet")
+    leases.add(node("n"))
+    await leases.step()
+    assert (client.reads, client.repeats) == (["n"], [])
+
+    async def renew_next():
+        clock.move_to(leases.wake_at())
+        await leases.step()
+        return client.writes["n"][-1] == clock.monotonic()
+
+    assert await renew_next()
+    assert await renew_next()
+    assert (client.reads, client.repeats) == (["n"], [["n"], ["n"]])
+    client.changed_by_others.add("n")
+    # The lease is read in the same round, because this worker does not have its present state.
+    assert await renew_next()
+    assert client.reads == ["n", "n"]
+    # Now it has.
+    assert await renew_next()
+    assert (client.reads, len(client.repeats)) == (["n", "n"], 4)
+
+
 @pytest.mark.parametrize("text", ["", "0", "-5", "ten", "1.5", "²", "99999999999", "2147483648"])
 def test_an_annotation_without_a_number_of_seconds_is_ignored(text):
     assert get_lease_seconds(node("n", text)) == 40
