@@ -7,7 +7,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from contextlib import ExitStack
+from contextlib import AsyncExitStack, ExitStack
 from dataclasses import field, replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
@@ -151,19 +151,21 @@ class ComponentController:
 
     async def stop(self) -> None:
         """Stop reconciling, then every component; also after a start that failed."""
-        if self._listening:
-            self._listening = False
-            self._subscription.close()
-            for task in self._tasks:
-                task.cancel()
-            await self._group.__aexit__(None, None, None)
-            for _, done in self._pending_restarts:
-                done.cancel()
-            await self._manager.stop()
-            await self._dependencies.executor.__aexit__(None, None, None)
-        # API servers last, so that the other components can end their requests.
-        for server in reversed(self._replicas.values()):
-            await server.stop()
+        # What fails keeps nothing else from being stopped, and is raised then.
+        async with AsyncExitStack() as stack:
+            # API servers last, so that the other components can end their requests.
+            for server in self._replicas.values():
+                stack.push_async_callback(server.stop)
+            if self._listening:
+                self._listening = False
+                self._subscription.close()
+                stack.push_async_callback(self._dependencies.executor.__aexit__, None, None, None)
+                stack.push_async_callback(self._manager.stop)
+                for _, done in self._pending_restarts:
+                    stack.callback(done.cancel)
+                stack.push_async_callback(self._group.__aexit__, None, None, None)
+                for task in self._tasks:
+                    task.cancel()
 
     def summarize(self) -> list[ComponentSummary]:
         """Return name, version and state of every component."""

@@ -130,21 +130,33 @@ class GuardedWorker:
 
     def is_ready(self) -> bool:
         """Return whether the worker is ready and has not failed."""
-        return self._on_failed is not None and self._worker.is_ready()
+        try:
+            return self._on_failed is not None and self._worker.is_ready()
+        except Exception as error:
+            self._handle_failure(error)
+            return False
 
     def wake_at(self) -> float | None:
         """Return when the worker wakes, None after a failure."""
-        return None if self._on_failed is None else self._worker.wake_at()
+        try:
+            return None if self._on_failed is None else self._worker.wake_at()
+        except Exception as error:
+            self._handle_failure(error)
+            return None
 
     async def step(self) -> None:
-        """Take a step; after an exception the worker never runs again."""
+        """Take a step."""
         try:
             await self._worker.step()
-        except Exception as error:  # a bug of one component leaves the others alone
-            _LOG.exception("%s failed", self.name)
-            failed, self._on_failed = self._on_failed, None
-            if failed is not None:
-                failed(error)
+        except Exception as error:
+            self._handle_failure(error)
+
+    def _handle_failure(self, error: Exception) -> None:
+        """Never run the worker again: a bug of one component leaves the others alone."""
+        _LOG.error("%s failed", self.name, exc_info=error)
+        failed, self._on_failed = self._on_failed, None
+        if failed is not None:
+            failed(error)
 
 
 class ComponentRunner:

@@ -16,6 +16,7 @@ from mockkube_storage.errors import Unavailable
 
 from mockkube.cluster.api_servers.api_server import ApiServerDependencies, Server
 from mockkube.cluster.cluster import Cluster
+from mockkube.cluster.components.hot_loop_reporter import HotLoopReporter
 from mockkube.cluster.configuration.cluster_configuration import MEMORY, ClusterConfiguration
 from mockkube.cluster.configuration.errors import ConfigurationError, StartError
 from mockkube.cluster.state.certificate_process import CertificateProcess
@@ -215,6 +216,21 @@ async def test_a_store_that_fails_while_the_cluster_starts_is_named(
     monkeypatch.setattr(made, "_make_api_server", lambda given: _with(build(given), create_object, monkeypatch))
     with pytest.raises(StartError, match=r"lab\.db is not available: database or disk is full: make it"):
         await made.__aenter__()
+    assert built[0].stopping.is_set()
+    assert directory.find_holder_pid() is None
+
+
+async def test_the_error_that_ends_a_running_cluster_is_raised_after_everything_has_stopped(
+    cluster: Fixture, built: list[Any], directory: StateDirectory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def run(reporter: HotLoopReporter) -> None:
+        raise ValueError("a bug")
+
+    monkeypatch.setattr(HotLoopReporter, "run", run)
+    with pytest.raises(ExceptionGroup) as caught:
+        async with cluster():
+            await asyncio.Event().wait()
+    assert "a bug" in str(caught.value.exceptions)
     assert built[0].stopping.is_set()
     assert directory.find_holder_pid() is None
 

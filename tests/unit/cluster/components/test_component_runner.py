@@ -2,7 +2,9 @@
 
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
+import pytest
 import pytest_asyncio
 
 from mockkube.cluster.components.component_runner import ComponentRunner
@@ -20,24 +22,29 @@ ASKED = ComponentSpec(
 
 
 class Faulty:
-    """A worker with one step, which fails when it is told to."""
+    """A worker with one step, which fails where it is told to."""
 
     name = "faulty"
 
-    def __init__(self, *, fails: bool) -> None:
+    def __init__(self, *, fails_in: str = "") -> None:
         self.signal = Signal()
         self.steps = 0
-        self._fails = fails
+        self._fails_in = fails_in
 
     def is_ready(self) -> bool:
+        self._fail_in("is_ready")
         return not self.steps
 
     def wake_at(self) -> float | None:
+        self._fail_in("wake_at")
         return None
 
     async def step(self) -> None:
         self.steps += 1
-        if self._fails:
+        self._fail_in("step")
+
+    def _fail_in(self, method: str) -> None:
+        if method == self._fails_in:
             raise ValueError("a bug")
 
 
@@ -65,7 +72,7 @@ class Rig:
     """A runner on a stage, and what it made."""
 
     stage: VirtualTimeExecutor
-    part: StubPart = field(default_factory=lambda: StubPart(Faulty(fails=False)))
+    part: StubPart = field(default_factory=lambda: StubPart(Faulty()))
     made: list[ComponentSpec] = field(default_factory=list)
     failures: list[str] = field(default_factory=list)
 
@@ -129,10 +136,13 @@ async def test_a_start_that_fails_is_told_and_cleaned_up_after(rig: Rig) -> None
     assert rig.runner.failure == ""
 
 
-async def test_a_bug_ends_the_part_and_nobody_else(rig: Rig) -> None:
-    rig.part.worker = Faulty(fails=True)
+@pytest.mark.parametrize(("method", "steps"), [("step", 1), ("is_ready", 0), ("wake_at", 1)])
+async def test_a_bug_ends_the_part_and_nobody_else(rig: Rig, method: str, steps: int) -> None:
+    rig.part.worker = Faulty(fails_in=method)
+    await rig.runner.apply_spec(ASKED)
+    await rig.stage.advance_to(EPOCH + timedelta(seconds=1))
+    assert (rig.failures, rig.part.worker.steps) == (["a bug"], steps)
+    rig.part.worker = Faulty()
     await rig.runner.apply_spec(ASKED)
     await rig.settle()
-    assert (rig.failures, rig.part.worker.steps) == (["a bug"], 1)
-    await rig.runner.apply_spec(ASKED)
-    assert rig.part.log == ["start", "stop", "start"]
+    assert (rig.part.log, rig.part.worker.steps) == (["start", "stop", "start"], 1)
