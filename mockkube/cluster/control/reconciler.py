@@ -72,7 +72,7 @@ class Reconciler:
             self._queue.done(name)
 
     async def run(self) -> None:
-        """Reconcile until cancelled; if the store is not available, reconcile the names again later."""
+        """Reconcile until cancelled; if the store or a file is not available, reconcile the names again later."""
         await self._queue.run(self._process_or_retry)
 
     async def _process(self, first: str) -> None:
@@ -84,7 +84,7 @@ class Reconciler:
         with self._take_with_others(first) as names:
             try:
                 await self._reconcile(names)
-            except (ApiError, StoreError) as error:
+            except (ApiError, StoreError, OSError) as error:  # of files, too: the disk may be full
                 _LOG.warning("%s: %s: next try in %.0f s", self._collection.plural, error, RETRY_SECONDS)
                 for name in names or (_NO_NAME,):
                     self._queue.add_after(name, RETRY_SECONDS)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable
+from errno import ENOSPC
 
 import pytest
 from mockkube_storage.errors import Unavailable
@@ -43,7 +44,9 @@ def make_reconciler(writer: Writer, clock: VirtualClock) -> Reconciler:
 
 @pytest.mark.parametrize("names", [("one", "two"), ()], ids=["names", "no names"])
 @pytest.mark.parametrize(
-    "error", [Unavailable("cluster.db", "the disk is full"), Conflict("changed")], ids=["store", "registry"]
+    "error",
+    [Unavailable("cluster.db", "the disk is full"), Conflict("changed"), OSError(ENOSPC, "no space")],
+    ids=["store", "registry", "file"],
 )
 async def test_what_cannot_be_written_is_reconciled_again_later(error: Exception, names: tuple[str, ...]) -> None:
     clock, writer = VirtualClock(), Writer(error)
