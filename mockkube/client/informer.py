@@ -313,7 +313,7 @@ class Informer:
             for heartbeats in taken:
                 for handler in self._heartbeat_handlers:
                     handler(heartbeats)
-            return
+            return  # events that came after them are a step of their own
         for event in watch.take(self.batch_max):
             self._resource_version = event.object["metadata"]["resourceVersion"]
             self._apply(event)

@@ -5,6 +5,9 @@ that is expected next, and the positions of the times in the stored value. If th
 nobody has written the object since, the update has the same result with other times. The new value is the stored one
 with these times in place; decoding, defaults, managedFields, validation and encoding are left out. Everything else is
 as in any update: authorization, the check of the revision, a new resourceVersion, watches.
+
+Heartbeats of many objects that set the same times are sent together, as the names of the objects and the times
+(`HeartbeatRound`).
 """
 
 from __future__ import annotations
@@ -78,7 +81,7 @@ class Heartbeat:
 
     sender: HeartbeatSender
     shown: Any
-    """Object as the last one left it and the client sees it."""
+    """Object as the last one left it and the client sees it; None if that was sent together with others."""
     shown_places: Places
     body: Any
     """Body of the next one but for times; None if it is the object as the client sees it."""
@@ -201,6 +204,9 @@ class HeartbeatRound:
                 written = collection.objects.get(entry.key)
                 if written is not None and written.revision == entry.revision:
                     _expect_next(one.cached, written, self._times, self._written_at)
+                    # Sent alone, the next one would name the new resourceVersion, which the client has not seen.
+                    if written.heartbeat is not None:
+                        written.heartbeat.shown = None
         return [entry is not None for entry in entries]
 
 
@@ -231,9 +237,8 @@ def _encode(times: Sequence[str], written_at: str) -> list[bytes]:
     return [time.encode() for time in (*times, written_at)]
 
 
-def _replace_times(
-    value: bytes, positions: Sequence[TimePosition], times: Sequence[bytes]
-) -> bytes:  # hot: per heartbeat
+def _replace_times(value: bytes, positions: Sequence[TimePosition], times: Sequence[bytes]) -> bytes:
+    # hot: per heartbeat
     parts, at = [], 0
     for start, end, number in positions:
         parts.append(value[at:start])

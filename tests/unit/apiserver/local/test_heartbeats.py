@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from mockkube_storage.engines.memory import MemoryStore
 
-from mockkube.api.errors import ApiError
+from mockkube.api.errors import ApiError, Conflict
 from mockkube.api.times import render_micro_time, render_time
 from mockkube.apiserver.admission.chain import AdmissionChain
 from mockkube.apiserver.admission.plugins.namespace_exists import NamespaceExists
@@ -347,6 +347,18 @@ async def test_nothing_but_the_times_of_the_last_update_is_repeated(server: Serv
     assert await server.kubelets.repeat_all("Lease", keys, change) == keys
     assert server.store.revision == revision
     assert await server.kubelets.repeat_all("Lease", keys, make_renewal(server.clock)) == []
+
+
+async def test_a_lease_from_before_it_was_renewed_together_with_others_is_outdated(server: Server) -> None:
+    leases = await prepare_leases(server, 2)
+    leases = [await server.kubelets.update("Lease", renew(lease, server.clock)) for lease in leases]
+    server.clock.seconds += 10
+    assert not await server.kubelets.repeat_all("Lease", [key_of(leases[0])], make_renewal(server.clock))
+    server.clock.seconds += 10
+    with pytest.raises(Conflict):
+        await server.kubelets.update("Lease", renew(leases[0], server.clock))
+    assert not await server.kubelets.repeat_all("Lease", [key_of(leases[0])], make_renewal(server.clock))
+    assert await server.kubelets.update("Lease", renew(leases[1], server.clock))
 
 
 async def test_renewals_of_others_are_forbidden_one_by_one(server: Server) -> None:
