@@ -83,23 +83,22 @@ class BindingIndex:
         self._is_following = False
         self._index: dict[str, dict[SubjectKey, dict[str, BoundRole]]] = {}
         self._cache: dict[tuple[str, tuple[str, ...], str], UserRules] = {}
-        self._cache_revision = 0
 
-    def rules_for(self, user: User, namespace: str) -> UserRules:
+    def rules_for(self, user: User, namespace: str) -> UserRules:  # hot: per request
         """Return the rules of a user in a namespace, those of cluster role bindings first."""
-        self._follow()
+        if not self._is_following:
+            self._follow()
         if in_worker_thread():  # the index may change meanwhile, so what is found now is not remembered
             return self._resolve(user, namespace)
-        revision = max(self._roles.revision, *(collection.revision for collection in self._collections))
-        # Any change of a role or binding invalidates all cached rules: such changes are rare, requests are not.
-        if revision != self._cache_revision or len(self._cache) >= CACHED_USERS_MAX:
-            self._cache, self._cache_revision = {}, revision
         # Most namespaces have no bindings: in these a user has the same rules.
         scope = namespace if namespace in self._index else ""
         key = (user.name, user.groups, scope)
-        if key not in self._cache:
-            self._cache[key] = self._resolve(user, scope)
-        return self._cache[key]
+        rules = self._cache.get(key)
+        if rules is None:
+            if len(self._cache) >= CACHED_USERS_MAX:
+                self._cache.clear()
+            rules = self._cache[key] = self._resolve(user, scope)
+        return rules
 
     def _resolve(self, user: User, namespace: str) -> UserRules:
         held: list[GrantedRule] = []
@@ -127,15 +126,19 @@ class BindingIndex:
             yield from (found[key] for key in sorted(found))
 
     def _follow(self) -> None:
-        if self._is_following:
-            return
         self._is_following = True
+        self._roles.add_listener(self._forget_rules)
         for collection in self._collections:
             for cached in tuple(collection.objects.values()):
                 self._add(cached)
             collection.listeners[self._on_change] = False
 
+    def _forget_rules(self, change: CacheChange) -> None:
+        """Forget the rules of all users: roles and bindings change rarely, requests come often."""
+        self._cache.clear()
+
     def _on_change(self, change: CacheChange) -> None:
+        self._forget_rules(change)
         if change.previous is not None:
             self._remove(change.previous)
         if change.type is not ChangeType.DELETED:

@@ -9,7 +9,7 @@ from mockkube.api.selectors.labels import LabelSelector, from_label_selector
 from mockkube.apiserver.authorization.rules import PolicyRule
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Resource
-from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject
+from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeListener
 
 T = TypeVar("T")
 GROUP: Final = "rbac.authorization.k8s.io"
@@ -40,16 +40,15 @@ class Roles:
         # Compiled rules by key; None for an aggregated role, whose rules change with other roles.
         self._compiled: dict[str, tuple[CachedObject, tuple[PolicyRule, ...] | None]] = {}
         self._aggregated_rules = _AggregatedRules()
+        self.add_listener(self._on_change)
+
+    def add_listener(self, listener: ChangeListener) -> None:
+        """Call a function with each change of a role."""
         for resource in self._resources.values():
-            resource.collection.listeners[self._on_change] = False
+            resource.collection.listeners[listener] = False
 
     def _on_change(self, change: CacheChange) -> None:
         self._compiled.pop(change.object.key, None)
-
-    @property
-    def revision(self) -> int:
-        """Revision of the newest change of any role."""
-        return max(resource.collection.revision for resource in self._resources.values())
 
     def get_rules(self, reference: ReadOnlyObject, namespace: str) -> Sequence[PolicyRule]:
         """Return the rules of the role that a binding in this namespace refers to; raise MissingRole."""
