@@ -1,7 +1,6 @@
 """Admission chain: run the plugins in upstream's order on a request before it is stored."""
 
-from collections.abc import Awaitable, Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
 from mockkube.lazy_dataclasses import dataclass
@@ -15,25 +14,26 @@ class _Calls:
     """
 
     admit: tuple[Callable[[AdmissionAttributes], None], ...]
-    admit_async: tuple[Callable[..., Awaitable[bool]], ...]
     validate: tuple[Callable[[AdmissionAttributes], None], ...]
-    validate_async: tuple[Callable[[AdmissionAttributes], Awaitable[None]], ...]
     may_decide_anew: tuple[Callable[[AdmissionAttributes], bool], ...]
+    # Plugins whose methods are awaited.
+    awaited_to_admit: tuple[AdmissionPlugin, ...]
+    awaited_to_validate: tuple[AdmissionPlugin, ...]
 
     @classmethod
     def from_plugins(cls, plugins: Sequence[AdmissionPlugin]) -> "_Calls":
         """Return the methods of plugins, in order."""
 
-        def methods(name: str) -> tuple[Any, ...]:
+        def with_own(name: str) -> list[AdmissionPlugin]:
             inherited = getattr(AdmissionPlugin, name)
-            return tuple(getattr(plugin, name) for plugin in plugins if getattr(type(plugin), name) is not inherited)
+            return [plugin for plugin in plugins if getattr(type(plugin), name) is not inherited]
 
         return cls(
-            methods("admit"),
-            methods("admit_async"),
-            methods("validate"),
-            methods("validate_async"),
+            tuple(plugin.admit for plugin in with_own("admit")),
+            tuple(plugin.validate for plugin in with_own("validate")),
             tuple(plugin.may_decide_anew for plugin in plugins),
+            tuple(with_own("admit_async")),
+            tuple(with_own("validate_async")),
         )
 
 
@@ -69,12 +69,12 @@ class AdmissionChain:
     async def admit_async(self, request: AdmissionAttributes) -> None:
         """Call mutating webhooks and policies; if they changed the object, admit it again and reinvoke them."""
         # upstream 1.36: apiserver/pkg/admission/plugin/webhook/mutating, pkg/admission/reinvocation.go
-        hooks = self._calls_for(request).admit_async
-        changed = [await admit(request, reinvocation=False) for admit in hooks]
+        plugins = [plugin for plugin in self._calls_for(request).awaited_to_admit if plugin.is_configured(request)]
+        changed = [await plugin.admit_async(request, reinvocation=False) for plugin in plugins]
         if any(changed):
             self.admit(request)
-            for admit in hooks:
-                await admit(request, reinvocation=True)
+            for plugin in plugins:
+                await plugin.admit_async(request, reinvocation=True)
 
     def validate(self, request: AdmissionAttributes) -> None:
         """Call `validate` of every plugin, in order."""
@@ -83,8 +83,9 @@ class AdmissionChain:
 
     async def validate_async(self, request: AdmissionAttributes) -> None:
         """Call the awaited validations of every plugin. If the write fails, quota stays charged, as upstream."""
-        for validate in self._calls_for(request).validate_async:
-            await validate(request)
+        for plugin in self._calls_for(request).awaited_to_validate:
+            if plugin.is_configured(request):
+                await plugin.validate_async(request)
 
     def may_decide_anew(self, request: AdmissionAttributes) -> bool:  # hot: per heartbeat
         """Return whether a plugin may decide anew about an update that repeats an earlier one."""

@@ -14,6 +14,7 @@ from mockkube.lazy_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from mockkube.apiserver.registry.resource import RequestScope, Resource
+    from mockkube.apiserver.registry.watch_cache import Collection
 
 
 class Operation(StrEnum):
@@ -78,6 +79,21 @@ class AdmissionPlugin:
     operations: tuple[Operation, ...] = (Operation.CREATE, Operation.UPDATE)
     # Groups and plurals of the resources that the plugin handles, with their subresources; all if empty.
     resources: tuple[tuple[str, str], ...] = ()
+    # Group and plural of the kind whose objects configure the plugin; without an object it does nothing.
+    configured_by: tuple[str, str] | None = None
+    # Objects of that kind, known from the first request on.
+    _configuration: Collection | None = None
+
+    def is_configured(self, request: AdmissionAttributes) -> bool:  # hot: several times per write
+        """Return whether there is an object that configures the plugin, if it needs one; only then it is awaited."""
+        if self._configuration is None:
+            if self.configured_by is None:
+                return True
+            resource = request.resource.dependencies.find_storage_resource(*self.configured_by)
+            if resource is None:
+                return False
+            self._configuration = resource.collection
+        return bool(self._configuration.objects)
 
     def admit(self, request: AdmissionAttributes) -> None:
         """Change the object of the request, or reject it."""

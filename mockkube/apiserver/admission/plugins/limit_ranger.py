@@ -28,15 +28,18 @@ class LimitRanger(AdmissionPlugin):
     # upstream 1.36: plugin/pkg/admission/limitranger/admission.go
     name = "LimitRanger"
     resources = (("", "pods"), ("", "persistentvolumeclaims"))
+    configured_by = ("", "limitranges")
 
     def admit(self, request: AdmissionAttributes) -> None:
         """Set the defaults of each limit range on the containers of a pod."""
-        if _sets_pod_resources(request):
+        if self.is_configured(request) and _sets_pod_resources(request):
             for limits in _limit_ranges(request):
                 _set_defaults(request.new, limits)
 
     def validate(self, request: AdmissionAttributes) -> None:
         """Reject what is outside a limit range."""
+        if not self.is_configured(request):
+            return
         if _sets_pod_resources(request):
             pod_level = request.resource.dependencies.capabilities.enabled("PodLevelResources")
             for limits in _limit_ranges(request):

@@ -23,11 +23,8 @@ class PodTopologyLabels(AdmissionPlugin):
         if not name or not request.resource.dependencies.capabilities.enabled("PodTopologyLabelsAdmission"):
             return
         node = request.find_resource("", "nodes").get_cached("", name)
-        labels = (
-            {label: node.labels[label] for label in _TOPOLOGY_LABELS if label in node.labels}
-            if node is not None
-            else {}
-        )
+        given = {} if node is None else node.labels
+        labels = {label: given[label] for label in _TOPOLOGY_LABELS if label in given}
         if labels:
             metadata = request.new["metadata"]
             metadata["labels"] = {**(metadata.get("labels") or {}), **labels}

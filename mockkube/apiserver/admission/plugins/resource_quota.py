@@ -28,6 +28,7 @@ class ResourceQuota(AdmissionPlugin):
 
     # upstream 1.36: apiserver/pkg/admission/plugin/resourcequota/controller.go
     name = "ResourceQuota"
+    configured_by = ("", "resourcequotas")
 
     async def validate_async(self, request: AdmissionAttributes) -> None:
         """Reject what exceeds a quota, else charge it. A dry run is checked, not charged."""
