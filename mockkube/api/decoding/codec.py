@@ -92,11 +92,13 @@ class Codec:
                 return _SCALARS[shape]
 
     def _compile_struct(self, node: TypeNode) -> Decoder:
-        decoders: dict[str, tuple[Decoder, bool]] = {}
+        # Strings, of which there are most, have no decoder.
+        decoders: dict[str, tuple[Decoder | None, bool]] = {}
         always: list[tuple[str, Callable[[], Any]]] = []
         for field in node.fields.values():
+            decoder = self.get_decoder(field.node)
             decoders[field.name] = (
-                self.get_decoder(field.node),
+                None if decoder is _decode_string else decoder,
                 _is_dropped_when_empty(field.node, field.pointer, field.omit_empty),
             )
             if field.always_written:
@@ -113,8 +115,14 @@ class Codec:
                 if known is None:
                     state.has_unknown_fields = True
                 elif given is not None:
-                    decoded = known[0](given, state)
-                    if decoded or not known[1]:
+                    decode_field, is_dropped_when_empty = known
+                    if decode_field is not None:
+                        decoded = decode_field(given, state)
+                    elif given.__class__ is str:
+                        decoded = given
+                    else:
+                        raise DecodingError
+                    if decoded or not is_dropped_when_empty:
                         out[key] = decoded
             for key, empty in always:
                 if key not in out:
@@ -143,7 +151,7 @@ class Codec:
                     if earlier.__class__ is dict and key in structs:
                         decoded = change_decoders[structs[key]](given, state, earlier)
                     else:
-                        decoded = known[0](given, state)
+                        decoded = (known[0] or _decode_string)(given, state)
                     if decoded or not known[1]:
                         out[key] = decoded
             for key, empty in always:

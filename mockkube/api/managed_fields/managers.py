@@ -16,6 +16,8 @@ from mockkube.lazy_dataclasses import dataclass
 
 APPLY: Final = "Apply"
 UPDATE: Final = "Update"
+# Name of a manager that gives none.
+UNKNOWN: Final = "unknown"
 # Number of update entries kept apart; older ones are joined, because controllers with random names would pile up.
 UPDATE_ENTRIES_MAX: Final = 10
 
@@ -36,12 +38,12 @@ class ManagerId:
     @classmethod
     def for_apply(cls, name: str, subresource: str = "") -> "ManagerId":
         """Return the identity of a manager that applies."""
-        return cls(name or "unknown", APPLY, "", subresource)
+        return cls(name or UNKNOWN, APPLY, "", subresource)
 
     @classmethod
     def for_update(cls, name: str, version: str, subresource: str = "") -> "ManagerId":
         """Return the identity of a manager that writes in any other way."""
-        return cls(name or "unknown", UPDATE, version, subresource)
+        return cls(name or UNKNOWN, UPDATE, version, subresource)
 
     def __str__(self) -> str:
         text = f'"{self.name}"'

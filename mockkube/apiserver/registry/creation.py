@@ -120,13 +120,9 @@ async def insert(
     )
     try:
         strategy.prepare_for_create(new, context)
-        await dependencies.heavy_work.run(
-            scope.body_bytes, partial(_validate, storage_resource, strategy, context, scope, new)
+        await request.resource.run_with_conversions(
+            partial(_validate, storage_resource, strategy, context, scope, request), scope.body_bytes
         )
-        if scope.authorize_creation is not None:
-            # upstream 1.36: apiserver/pkg/endpoints/handlers/update.go, withAuthorization
-            scope.authorize_creation()
-        await request.resource.run_with_conversions(partial(dependencies.admission.validate, request), scope.body_bytes)
         # Quota is charged last, so that an object that is rejected for another reason uses none.
         await dependencies.admission.validate_async(request)
         return await _store(storage_resource, await request.resource.convert_for_storing(new), options)
@@ -136,9 +132,14 @@ async def insert(
 
 
 def _validate(
-    storage_resource: Resource, strategy: Strategy, context: StrategyContext, scope: RequestScope, new: Object
+    storage_resource: Resource,
+    strategy: Strategy,
+    context: StrategyContext,
+    scope: RequestScope,
+    request: AdmissionAttributes,
 ) -> None:
-    """Raise Invalid or add warnings, and bring the object into its canonical form."""
+    """Raise Invalid or add warnings, bring the object into its canonical form, and let admission validate it."""
+    new = request.new
     errors = strategy.validate(new, context)
     metadata_errors = validate_metadata(
         new, strategy.validate_name, storage_resource.kind.namespaced, native=strategy.requires_qualified_finalizers
@@ -147,6 +148,10 @@ def _validate(
         raise Invalid(storage_resource.group, new["kind"], new["metadata"].get("name", ""), [*metadata_errors, *errors])
     scope.warn(strategy.warnings_on_create(new, context))
     strategy.canonicalize(new)
+    if scope.authorize_creation is not None:
+        # upstream 1.36: apiserver/pkg/endpoints/handlers/update.go, withAuthorization
+        scope.authorize_creation()
+    storage_resource.dependencies.admission.validate(request)
 
 
 async def _store(storage_resource: Resource, new: Object, options: WriteOptions) -> CachedObject:

@@ -5,12 +5,10 @@ The result is what GET returns, LIST joins and every watcher gets: an object is 
 """
 
 import re
-from collections.abc import Callable
 from typing import Any, Final
 
 import orjson
 
-from mockkube.api.errors import StorageTooLarge
 from mockkube.api.fields import escape_html
 from mockkube.api.json_objects import Object, ReadOnlyObject
 
@@ -47,29 +45,16 @@ def order_fields(obj: ReadOnlyObject, **metadata: Any) -> Object:
     `metadata` holds changes of the metadata.
     """
     given = {**obj["metadata"], **metadata}
-    rest = {key: value for key, value in obj.items() if key not in ("kind", "apiVersion", "metadata")}
-    return {
-        "kind": obj["kind"],
-        "apiVersion": obj["apiVersion"],
-        "metadata": {key: given[key] for key in _META_ORDER if key in given},
-        **rest,
-    }
+    # A key keeps the place where it was first.
+    ordered = {"kind": obj["kind"], "apiVersion": obj["apiVersion"], "metadata": None, **obj}
+    ordered["metadata"] = {key: given[key] for key in _META_ORDER if key in given}
+    return ordered
 
 
 def encode_stored(obj: ReadOnlyObject, tag: bytes) -> bytes:
     """Encode an object for the store, with an empty resourceVersion."""
     # Characters of HTML are escaped, because clients compare the bytes of raw JSON within objects.
     return tag + b"\n" + escape_html(orjson.dumps(order_fields(obj, resourceVersion="")))
-
-
-def check_size(value: bytes, message_size: Callable[[], int]) -> bytes:
-    """Return the bytes to store; raise StorageTooLarge if there are too many.
-
-    `message_size` returns the size that upstream stores; it is only called for large objects.
-    """
-    if len(value) > StorageTooLarge.BYTES_MAX and (size := message_size()) > StorageTooLarge.BYTES_MAX:
-        raise StorageTooLarge(size)
-    return value
 
 
 def decode_stored(value: bytes, revision: int) -> tuple[bytes, bytes]:

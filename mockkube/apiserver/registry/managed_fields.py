@@ -14,7 +14,7 @@ from mockkube.api.decoding.codec import Codec, DecodingState
 from mockkube.api.errors import BadRequest, Conflict
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.managed_fields.errors import ApplyConflict, InvalidApply, InvalidEntry, TypeMismatch
-from mockkube.api.managed_fields.managers import ManagerId
+from mockkube.api.managed_fields.managers import UNKNOWN
 from mockkube.api.managed_fields.merge_updater import MergeUpdater, TypedValue
 from mockkube.api.managed_fields.reset_fields import FieldFilter, get_field_filter
 from mockkube.api.managed_fields.types import Type, TypeCompiler
@@ -155,7 +155,7 @@ def _set_first_manager(
             _FIELDS_BY_SHAPE.put(key, (weakref.ref(updater), entries[0]["fieldsV1"]))
         return tracked
     entry = {
-        "manager": ManagerId.for_update(write.manager, updater.version, "").name,
+        "manager": write.manager or UNKNOWN,
         "operation": "Update",
         "apiVersion": updater.version,
         "time": write.time,

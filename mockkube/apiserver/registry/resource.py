@@ -23,7 +23,7 @@ from mockkube.api.catalogue import KindInfo
 from mockkube.api.decoding import decoding_errors
 from mockkube.api.decoding.codec import Codec, Decoder, DecodingError, DecodingState
 from mockkube.api.decoding.documents import NO_DUPLICATES, DuplicateFields
-from mockkube.api.errors import ApiError, BadRequest
+from mockkube.api.errors import ApiError, BadRequest, StorageTooLarge
 from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.kind import Kind
 from mockkube.api.printers.default_printers import CREATED_AT_PRINTER
@@ -257,8 +257,12 @@ class Resource:
     async def encode_for_store(self, obj: Object) -> bytes:
         """Encode an object of the storage version for the store; raise StorageTooLarge if it is too large."""
         value = encoding.encode_stored(obj, self.tag)
-        check = partial(encoding.check_size, value, partial(self._message_size, obj, len(value)))
-        return await self.dependencies.heavy_work.run(len(value), check)
+        # Upstream limits what it stores, which takes long to compute, and is smaller than JSON.
+        if len(value) > StorageTooLarge.BYTES_MAX:
+            message_size = partial(self._message_size, obj, len(value))
+            if (size := await self.dependencies.heavy_work.run(len(value), message_size)) > StorageTooLarge.BYTES_MAX:
+                raise StorageTooLarge(size)
+        return value
 
     async def store(
         self, obj: Object, write: Callable[[bytes], Awaitable[Entry]], *, waits_for_cache: bool = True

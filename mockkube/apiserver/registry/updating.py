@@ -102,7 +102,7 @@ async def update(
     """Apply a change to the stored object. A resourceVersion in the new object must be the current one.
 
     `managers_updated`: the change sets managedFields itself, or they are not to be updated. `only_reads`: the change
-    neither modifies its argument nor returns parts of it.
+    does not modify its argument, and no admission plugin modifies the parts of it that it returns.
     """
     dependencies, storage_resource = resource.dependencies, resource.storage_resource
     is_fresh = False
@@ -110,10 +110,10 @@ async def update(
         current = await _get_current(resource, scope)
         (cached,) = await resource.convert_all_for_reading((current,))
         live = _CurrentState(cached, cached.load(), is_shared=only_reads and storage_resource is resource)
-        changed = partial(_apply_change, resource, scope, live, change, options, managers_updated=managers_updated)
+        admitted = partial(_change_and_admit, resource, scope, live, change, options, managers_updated=managers_updated)
         try:
-            new = await resource.run_with_conversions(changed, _work_bytes(scope, cached))
-            return await _try_update(resource, scope, live, new, options)
+            request = await resource.run_with_conversions(admitted, _work_bytes(scope, cached))
+            return await _try_update(request, live, options)
         except ApiError:
             # What fails on a state from the cache may succeed on a newer one, which another server has stored.
             # upstream 1.36: apiserver/pkg/storage/etcd3/store.go, GuaranteedUpdate
@@ -125,6 +125,23 @@ async def update(
             # to the new state.
             await dependencies.watch_cache.wait_until_at(revision_of_conflict(conflict, storage_resource))
     raise Conflict.for_modified_object(resource.group, resource.plural, scope.name)
+
+
+def _change_and_admit(
+    resource: Resource,
+    scope: RequestScope,
+    live: "_CurrentState",
+    change: ObjectUpdate,
+    options: WriteOptions,
+    *,
+    managers_updated: bool,
+) -> AdmissionAttributes:
+    """Apply the change, and let the admission plugins that do not wait change the result."""
+    new = _apply_change(resource, scope, live, change, options, managers_updated=managers_updated)
+    _check_version(resource, scope, new, live.cached)
+    request = AdmissionAttributes(Operation.UPDATE, resource, scope, new, live.obj, dry_run=options.dry_run)
+    resource.dependencies.admission.admit(request)
+    return request
 
 
 def _apply_change(
@@ -179,15 +196,10 @@ class _CurrentState:
         return copy
 
 
-async def _try_update(
-    resource: Resource, scope: RequestScope, live: _CurrentState, new: Object, options: WriteOptions
-) -> UpdateResult:
+async def _try_update(request: AdmissionAttributes, live: _CurrentState, options: WriteOptions) -> UpdateResult:
+    resource, scope = request.resource, request.scope
     dependencies, storage_resource = resource.dependencies, resource.storage_resource
     cached, old = live.cached, live.obj
-    _check_version(resource, scope, new, cached)
-    request = AdmissionAttributes(Operation.UPDATE, resource, scope, new, old, dry_run=options.dry_run)
-    size = _work_bytes(scope, cached)
-    await resource.run_with_conversions(partial(dependencies.admission.admit, request), size)
     await dependencies.admission.admit_async(request)
     new = request.new
     # Subresources such as status cannot change addresses or ports.
@@ -199,9 +211,9 @@ async def _try_update(
     )
     try:
         _prepare(resource, scope, new, old)
-        request.obj = new = await dependencies.heavy_work.run(size, partial(_validate, resource, scope, new, old))
-        await resource.run_with_conversions(partial(dependencies.admission.validate, request), size)
+        await resource.run_with_conversions(partial(_validate, request, new, old), _work_bytes(scope, cached))
         await dependencies.admission.validate_async(request)
+        new = request.new
         # Strategies and webhooks cannot change the version; equality with the old object is compared next.
         new["metadata"]["resourceVersion"] = old["metadata"]["resourceVersion"]
         return await _store_update(storage_resource, cached, request, options)
@@ -269,12 +281,14 @@ def _prepare(resource: Resource, scope: RequestScope, new: Object, old: ReadOnly
         metadata.setdefault("deletionGracePeriodSeconds", before["deletionGracePeriodSeconds"])
 
 
-def _validate(resource: Resource, scope: RequestScope, new: Object, old: ReadOnlyObject) -> Object:
-    """Return the new object in its stored form; raise Invalid or add warnings."""
+def _validate(request: AdmissionAttributes, new: Object, old: ReadOnlyObject) -> None:
+    """Bring the new object into its stored form, and let admission validate it; raise Invalid or add warnings."""
+    resource, scope = request.resource, request.scope
     if errors := _find_errors(resource, scope, new, old):
         raise Invalid(resource.storage_resource.group, new["kind"], scope.name, errors)
     # If managedFields changed in nothing but times, the old times stay, so that the update is no change.
-    return keep_timestamps(old, new)
+    request.obj = keep_timestamps(old, new)
+    resource.dependencies.admission.validate(request)
 
 
 def _find_errors(resource: Resource, scope: RequestScope, new: Object, old: ReadOnlyObject) -> list[fields.FieldError]:

@@ -477,17 +477,20 @@ class WatchCache:
                 self._watch = None
 
     def _apply(self, events: Sequence[Event]) -> None:
-        first = events[0]
+        first, size = events[0], 0
         collection = self._collections.get(_collection_name(first.entry.key))
         if collection is not None and (heartbeat := collection.heartbeats.get(first.revision)) is not None:
             collection.apply_heartbeats(events, heartbeat)
+            size = sum([len(event.entry.value) for event in events])
         else:
             for event in events:
-                collection = self._collections.get(_collection_name(event.entry.key))
+                if event is not first:
+                    collection = self._collections.get(_collection_name(event.entry.key))
                 if collection is not None:
                     collection.apply(event)
+                size += len(event.entry.value)
         self.revision = events[-1].revision
-        self.on_bytes_written(sum([len(event.entry.value) for event in events]))
+        self.on_bytes_written(size)
         self._waiters.release(self.revision)
 
     async def wait_until_at(self, revision: int) -> None:
@@ -520,11 +523,13 @@ class WatchCache:
         return self.revision
 
 
-def _collection_name(key: str) -> str:
+def _collection_name(key: str) -> str:  # hot: per write
+    """Return the name of the collection of a key, `core/pods` for one that begins with `/registry/core/pods/`."""
     if not key.startswith(REGISTRY_PREFIX):
         return ""
-    group, _, rest = key[len(REGISTRY_PREFIX) :].partition("/")
-    return f"{group}/{rest.partition('/')[0]}"
+    name_at = len(REGISTRY_PREFIX)
+    end = key.find("/", key.find("/", name_at) + 1)
+    return key[name_at:end] if end > 0 else ""
 
 
 def read_labels(obj: ReadOnlyObject) -> Mapping[str, str]:

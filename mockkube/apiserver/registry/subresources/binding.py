@@ -30,7 +30,8 @@ async def bind(pods: Resource, scope: RequestScope, binding: ReadOnlyObject, opt
         return bound
 
     own = RequestScope(scope.user, scope.namespace, scope.name, "binding", scope.user_agent)
-    await updating.update(pods, own, assign, options, managers_updated=True)
+    # Admission plugins leave what is in the pod already as it is: they change the pods of other requests.
+    await updating.update(pods, own, assign, options, managers_updated=True, only_reads=True)
 
 
 @cache
