@@ -6,6 +6,7 @@ Requests pass the same authorization, admission and registry functions; only par
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from mockkube_storage.store import BatchStore
@@ -165,9 +166,23 @@ class LocalClient:
             return [task.result() for task in tasks]
         # This store commits at once, so the watch cache is what each creation would wait for.
         options = replace(self._write_options, waits_for_cache=False)
-        errors = [await self._try_create(kind, obj, options) for obj in objects]
+        errors: list[Exception | None] = []
+        for namespace, batch in groupby(objects, lambda obj: obj["metadata"].get("namespace", "")):
+            errors += await self._create_in_namespace(kind, namespace, list(batch), options)
         await dependencies.watch_cache.wait_until_fresh()
         return errors
+
+    async def _create_in_namespace(
+        self, kind: str, namespace: str, objects: Sequence[Object], options: WriteOptions
+    ) -> Sequence[Exception | None]:
+        try:
+            request = self._open_request("create", kind, Key(namespace, ""))
+            if request.server.tracer is not None:  # a span covers one request
+                return [await self._try_create(kind, obj, options) for obj in objects]
+            with request:
+                return await request.create_all(objects, options)
+        except ApiError as error:  # none of them may be created
+            return [error] * len(objects)
 
     async def _try_create(self, kind: str, obj: Object, options: WriteOptions) -> Exception | None:
         """Create an object without reading the answer; return what `create` raises."""

@@ -35,6 +35,7 @@ async def repeat_heartbeats(
     (first, _), *others = ready
     request.scope.namespace, request.scope.name = first.namespace if is_namespaced else "", first.name
     request.others += [key for key, _ in others]
+    request.count = len(ready)
     with request:
         outcomes = await heartbeats.write(store, [one for _, one in ready])
     written = {key for (key, _), is_written in zip(ready, outcomes, strict=True) if is_written}

@@ -21,6 +21,9 @@ REPLACED_MAX: Final = 256
 # Total size of these; fewer of larger objects are kept.
 REPLACED_BYTES_MAX: Final = 4 * 1024 * 1024
 
+# Objects whose values are not shared yet. A pod that waits in the scheduler's queue is replaced when it is bound.
+UNSHARED_MAX: Final = 1024
+
 # Replaced objects that stay decoded although every watcher may have received them.
 _RECEIVED_MAX: Final = 64
 
@@ -94,7 +97,7 @@ class KindView:
         obj = self._decode_again(cached) if known is None else known
         self.keep(cached, obj)
         self._unshared.append((cached, known is not None))
-        if len(self._unshared) > REPLACED_MAX:
+        if len(self._unshared) > UNSHARED_MAX:
             self._share_values(*self._unshared.popleft())
         return obj
 

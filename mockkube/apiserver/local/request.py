@@ -58,6 +58,8 @@ class LocalRequest:
     """Span of the request; None without a tracer."""
     others: list[Key] = field(default_factory=list)
     """Further objects, for which equal requests are sent together with this one."""
+    count: int = 1
+    """For how many requests it stands in the metrics."""
 
     @property
     def resource(self) -> Resource:
@@ -79,9 +81,27 @@ class LocalRequest:
         await give_way_after(created)
         return created
 
+    async def create_all(self, objects: Sequence[Object], options: WriteOptions) -> list[Exception | None]:
+        """Create objects in the namespace, each like `create`; return what that raises for each."""
+        # Whether the user may create objects is the same for all: a creation names none.
+        scope, errors = self.scope, list[Exception | None]()
+        for obj in objects:
+            self.scope = RequestScope(scope.user, scope.namespace, user_agent=scope.user_agent)
+            try:
+                await self.create(obj, options)
+            except Exception as error:  # the caller handles it as that of one object
+                errors.append(reported := self._to_reported_error(error))
+                self._count_response(reported.code, 1)
+            else:
+                errors.append(None)
+            if self.scope.warnings:
+                self.handle_warnings(self.scope.warnings)
+        self.scope, self.count = scope, errors.count(None)
+        return errors
+
     def __enter__(self) -> Self:
         # Counted before authorization, so that a stopping server waits for this request, too.
-        self.server.requests_in_flight += 1 + len(self.others)
+        self.server.requests_in_flight += 1
         self.started = self.server.clock.monotonic()
         if self.server.tracer is not None:
             self._start_span(self.server.tracer)
@@ -101,18 +121,25 @@ class LocalRequest:
         match error:
             case None:
                 self._finish(201 if self.verb == "create" else 200)
-            case ApiError():
-                self._finish(error.code)
-            case store_errors.Unavailable():
-                self._finish(Unavailable.code)
-                raise Unavailable(str(error)) from error
-            case Exception():  # a bug in the server is its own, not the component's
-                self._finish(Internal.code)
-                _LOG.error("%s: %s", self.verb, "".join(traceback.format_exception(error)))
-                raise Internal("an unexpected error, see the server's log") from error
+            case Exception():
+                reported = self._to_reported_error(error)
+                self._finish(reported.code)
+                if reported is not error:
+                    raise reported from error
             # Cancellation and other BaseExceptions have no status code, so they are not counted in the metrics.
             case _:
                 self._finish(0)
+
+    def _to_reported_error(self, error: Exception) -> ApiError:
+        """Return the error that the API has for this one."""
+        match error:
+            case ApiError():
+                return error
+            case store_errors.Unavailable():
+                return Unavailable(str(error))
+            case _:  # a bug in the server is its own, not the component's
+                _LOG.error("%s: %s", self.verb, "".join(traceback.format_exception(error)))
+                return Internal("an unexpected error, see the server's log")
 
     def _start_span(self, tracer: "Tracer") -> None:
         """Start the span of the request, below that of the component if it has one."""
@@ -145,22 +172,24 @@ class LocalRequest:
 
     def _finish(self, code: int) -> None:
         server = self.server
-        server.requests_in_flight -= 1 + len(self.others)
+        server.requests_in_flight -= 1
         if not server.requests_in_flight:
             server.idle.set()
         if self.trace is not None and (span := current_span()) is not None:
             span.attributes["http.status_code"] = code
             self.trace.__exit__(None, None, None)
-        if code:
-            scope, resource = self.scope, self.resource
-            label = scope_label(self.verb, scope.namespace, scope.name)
-            labels = _make_labels(
-                resource.group, resource.version, resource.plural, scope.subresource, self.verb, label
-            )
-            now = server.clock.monotonic()
-            server.metrics.observe(labels, code, now - self.started, count=1 + len(self.others))
-            if code >= _ERROR_CODE_MIN:
-                self._log_error(now, labels.verb, code)
+        if code and self.count:
+            self._count_response(code, self.count)
+
+    def _count_response(self, code: int, count: int) -> None:
+        """Count responses with a status code, and log those that are errors."""
+        server, scope, resource = self.server, self.scope, self.resource
+        label = scope_label(self.verb, scope.namespace, scope.name)
+        labels = _make_labels(resource.group, resource.version, resource.plural, scope.subresource, self.verb, label)
+        now = server.clock.monotonic()
+        server.metrics.observe(labels, code, now - self.started, count=count)
+        if code >= _ERROR_CODE_MIN:
+            self._log_error(now, labels.verb, code)
 
     def _log_error(self, now: float, verb: str, code: int) -> None:
         """Log a failed request as upstream does with `-v=3`, without the reason."""

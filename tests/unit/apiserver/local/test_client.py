@@ -8,11 +8,11 @@ from mockkube_storage import errors as store_errors
 from mockkube_storage.engines.memory import MemoryStore
 from mockkube_storage.model import Entry
 
-from mockkube.api.errors import Expired, Forbidden, Internal, NotFound, Unavailable
+from mockkube.api.errors import AlreadyExists, Expired, Forbidden, Internal, Invalid, NotFound, Unavailable
 from mockkube.apiserver.http.filters.authentication import Authenticator
 from mockkube.apiserver.local.client import LocalClient
 from mockkube.apiserver.local.endpoint import LocalEndpoint
-from mockkube.apiserver.local.kind_view import REPLACED_MAX
+from mockkube.apiserver.local.kind_view import REPLACED_MAX, UNSHARED_MAX
 from mockkube.apiserver.registry.watch_cache import CacheChange, ChangeType
 from mockkube.apiserver.registry.watching import PENDING_MAX
 from mockkube.apiserver.server import ApiServer, ApiServerOptions
@@ -110,6 +110,43 @@ async def test_requests_are_counted(client: LocalClient, server: ApiServer) -> N
         assert f'apiserver_request_total{{code="{code}",{labels.format(scope, verb)}}} 1' in text
 
 
+async def test_each_of_many_creations_is_answered_and_counted(client: LocalClient, server: ApiServer) -> None:
+    objects = [{"metadata": {"name": name, "namespace": namespace}} for name, namespace in MANY]
+    created, again, invalid, elsewhere, homeless = await client.create_all("ConfigMap", objects)
+    assert created is elsewhere is None
+    assert isinstance(again, AlreadyExists)
+    assert isinstance(invalid, Invalid)
+    assert isinstance(homeless, NotFound)
+    shown = server.metrics.render().decode()
+    labels = 'dry_run="",group="",resource="configmaps",scope="resource",subresource="",verb="POST",version="v1"'
+    for code, count in ((201, 2), (409, 1), (422, 1), (404, 1)):
+        assert f'apiserver_request_total{{code="{code}",{labels}}} {count}\n' in shown
+
+
+MANY = (("a", "default"), ("a", "default"), ("A", "default"), ("a", "kube-system"), ("a", "nowhere"))
+
+
+async def test_who_may_not_create_objects_creates_none_of_many(door: LocalEndpoint) -> None:
+    own = LocalClient(door, scheduler(DEFAULT))
+    errors = await own.create_all("ConfigMap", [{"metadata": {"name": name, "namespace": "default"}} for name in "ab"])
+    assert [type(error) for error in errors] == [Forbidden, Forbidden]
+
+
+async def test_a_store_that_fails_in_the_middle_fails_the_creations_that_follow(
+    client: LocalClient, store: FragileStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects = [{"metadata": {"name": name, "namespace": "default"}} for name in "abc"]
+    create, failures = store.create, {"b": store_errors.Unavailable("db", "gone"), "c": KeyError("a bug")}
+
+    async def fail(key: str, value: bytes) -> Entry:
+        store.failure = failures.get(key[-1])
+        return await create(key, value)
+
+    monkeypatch.setattr(store, "create", fail)
+    errors = await client.create_all("ConfigMap", objects)
+    assert [type(error) for error in errors] == [type(None), Unavailable, Internal]
+
+
 async def test_a_store_that_fails_makes_the_server_unavailable(client: LocalClient, store: FragileStore) -> None:
     store.failure = store_errors.Unavailable("x", "the database is away")
     with pytest.raises(Unavailable, match="the database is away"):
@@ -179,7 +216,7 @@ async def test_replaced_objects_are_forgotten_when_every_watcher_has_received_th
 
 async def test_objects_that_stay_share_equal_parts(client: LocalClient, door: LocalEndpoint) -> None:
     watch = await client.watch("Pod", EVERYTHING, "")
-    for number in range(REPLACED_MAX + 2):
+    for number in range(UNSHARED_MAX + 2):
         await client.create("Pod", {**POD, "metadata": {**POD["metadata"], "name": f"p{number}"}})
     events = watch.take()
     first, second, *_, last = (event.object for event in events)
