@@ -20,9 +20,13 @@ class CurrentEntries:
         """Return the entry of a key, None if it has none."""
         return self._entries.get(key)
 
+    def keys_in_range(self, prefix: str, start: str = "") -> list[str]:
+        """Return the keys that begin with `prefix`, from `start` on."""
+        return self._keys.keys_in_range(prefix, start)
+
     def page(self, prefix: str, *, start: str, limit: int, revision: int) -> Page:
         """Return the entries of a prefix; `revision` is the store's current one, which the page names."""
-        keys = self._keys.keys_in_range(prefix, start)
+        keys = self.keys_in_range(prefix, start)
         page_keys = keys[:limit] if limit else keys
         entries = self._entries
         return Page(tuple([entries[key] for key in page_keys]), revision, len(keys) - len(page_keys))

@@ -21,7 +21,7 @@ class Versions:
         self.current = CurrentEntries()
         self.compacted = 0
         self._events: dict[str, list[Event]] = {}  # by key, in revision order
-        self._keys = SortedKeys()
+        self._deleted = SortedKeys()  # keys that have versions, but no current entry
 
     @property
     def revision(self) -> int:
@@ -43,10 +43,15 @@ class Versions:
     def _apply(self, events: Sequence[Event]) -> None:
         for event in events:
             key = event.entry.key
-            if key not in self._events:
-                self._events[key] = []
-                self._keys.add(key)
-            self._events[key].append(event)
+            versions = self._events.get(key)
+            if versions is None:
+                self._events[key] = [event]
+            else:
+                versions.append(event)
+            if event.type is EventType.DELETE:
+                self._deleted.add(key)
+            elif event.previous is None and versions:
+                self._deleted.remove(key)
             self.current.apply(event)
 
     def get(self, key: str, revision: int) -> Entry | None:
@@ -61,7 +66,9 @@ class Versions:
         if revision in (0, self.revision):
             return self.current.page(prefix, start=start, limit=limit, revision=self.revision)
         self._check_readable(revision)
-        keys = self._keys.keys_in_range(prefix, start)
+        keys = self.current.keys_in_range(prefix, start)
+        if deleted := self._deleted.keys_in_range(prefix, start):
+            keys = sorted(keys + deleted)
         entries = [entry for key in keys if (entry := self._entry_at(key, revision)) is not None]
         page_entries = entries[:limit] if limit else entries
         return Page(tuple(page_entries), revision, len(entries) - len(page_entries))
@@ -88,7 +95,7 @@ class Versions:
         del events[:index]
         if not events:
             del self._events[key]
-            self._keys.remove(key)
+            self._deleted.remove(key)
         # No read needs the entry that a version from before the revision replaced.
         elif (first := events[0]).revision <= revision and first.previous is not None:
             events[0] = Event(first.type, first.revision, first.entry, None)
