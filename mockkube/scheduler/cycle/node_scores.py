@@ -15,8 +15,8 @@ from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.status import Code
 from mockkube.scheduler.profile.framework import SCORE, Framework, PluginError
 
-# Searching a list so often takes as long as a loop over some hundred values.
-_SEARCHES_MAX: Final = 100
+# Searching a list so often takes as long as counting in some hundred values.
+_SEARCHES_MAX: Final = 16
 
 NodePluginScores = Mapping[str, Mapping[str, int]]
 """Weighted scores of each node, by plugin."""
@@ -114,9 +114,15 @@ def find_nth(totals: list[int], best: int, number: int, ties: int) -> int:
     """Return the index of the nth of several equal values, counted from 0."""
     if ties == len(totals):
         return number
-    if number > _SEARCHES_MAX:
-        return [index for index, total in enumerate(totals) if total == best][number]
-    index = totals.index(best)
+    start, stop = 0, len(totals)
+    while number > _SEARCHES_MAX:
+        middle = (start + stop) // 2
+        before = totals[start:middle].count(best)
+        if number < before:
+            stop = middle
+        else:
+            start, number = middle, number - before
+    index = totals.index(best, start)
     for _ in range(number):
         index = totals.index(best, index + 1)
     return index

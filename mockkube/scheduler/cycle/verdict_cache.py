@@ -264,7 +264,7 @@ class FilterVerdicts:
     def _find_rejection(self, framework: Framework, state: CycleState, pod: PodInfo, node: NodeInfo) -> Verdict:
         for filter_index, plugin in self._cached_filters:
             status = framework.run_filter(state, plugin, pod, node)
-            if not status.is_success:
+            if status is not SUCCESS and not status.is_success:
                 return filter_index, status
         return self.fits
 
@@ -314,7 +314,7 @@ class CachedScores:
     def _find_missing(self, node_indexes: Sequence[int]) -> list[int]:
         missing = self._missing
         # A cycle changes one node, and most others are looked up without a loop over them.
-        if isinstance(node_indexes, NodeWindow) and len(missing) < len(node_indexes):
+        if node_indexes.__class__ is NodeWindow and len(missing) < len(node_indexes):
             return sorted(node_index for node_index in missing if node_index in node_indexes)
         return [node_index for node_index in node_indexes if node_index in missing] if missing else []
 
@@ -373,6 +373,7 @@ def _normalizes(plugin: ScorePlugin) -> bool:
 
 def select(entries: Sequence[T], node_indexes: Sequence[int]) -> list[T]:  # hot: several times per pod
     """Return the entries at some indexes."""
-    if isinstance(node_indexes, NodeWindow):
+    # Not `isinstance`, which is slow for a class with an abstract base.
+    if node_indexes.__class__ is NodeWindow:
         return node_indexes.select(entries)
     return list(itemgetter(*node_indexes)(entries)) if len(node_indexes) > 1 else [entries[one] for one in node_indexes]

@@ -48,8 +48,8 @@ class Cache:
         self.spec_values = SpecValues()
         self._image_counts: dict[str, int] = {}
         self._pvc_counts: dict[tuple[str, str], int] = {}
-        self._with_affinity: dict[str, int] = {}
-        self._with_anti_affinity: dict[str, int] = {}
+        # Numbers of pods on nodes.
+        self._with_affinity = self._with_required_anti_affinity = 0
         self.generation = 0
         # Grows whenever nodes are added or removed or their order changes.
         self.structure_generation = 0
@@ -87,13 +87,15 @@ class Cache:
         """Generation of the latest removal that `changed_since` no longer returns."""
         return self._changes.forgotten_generation
 
-    def have_pods_with_affinity(self) -> Iterable[NodeInfo]:
-        """Return the nodes with pods that have inter-pod affinity or anti-affinity of any kind."""
-        return [self._nodes[name] for name in self._with_affinity]
+    @property
+    def has_pods_with_affinity(self) -> bool:
+        """Whether a pod on a node has inter-pod affinity or anti-affinity of any kind."""
+        return self._with_affinity > 0
 
-    def have_pods_with_required_anti_affinity(self) -> Iterable[NodeInfo]:
-        """Return the nodes with pods that have required anti-affinity."""
-        return [self._nodes[name] for name in self._with_anti_affinity]
+    @property
+    def has_pods_with_required_anti_affinity(self) -> bool:
+        """Whether a pod on a node has required anti-affinity."""
+        return self._with_required_anti_affinity > 0
 
     def count_nodes_with_image(self, image: str) -> int:
         """Return the number of nodes that have an image."""
@@ -272,9 +274,9 @@ class Cache:
     def _adjust_pod_counts(self, pod: PodInfo, sign: int) -> None:
         traits = pod.derive_from_spec(_PodTraits, _PodTraits)
         if traits.affinity:
-            adjust_count(self._with_affinity, pod.node_name, sign)
+            self._with_affinity += sign
         if traits.required_anti_affinity:
-            adjust_count(self._with_anti_affinity, pod.node_name, sign)
+            self._with_required_anti_affinity += sign
         for claim in traits.claims:
             adjust_count(self._pvc_counts, (pod.namespace, claim), sign)
 

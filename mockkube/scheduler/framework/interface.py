@@ -328,12 +328,12 @@ class PreScorePlugin(Plugin):
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Store what `score` needs; SKIP skips this plugin's score."""
 
-    def skips_pre_score(self, spec: ReadOnlyObject) -> bool:
-        """Return whether `pre_score` skips every pod with this spec, in any cluster; it is not called for these pods.
+    def find_pre_score_code(self, spec: ReadOnlyObject) -> Code | None:
+        """Return the code of `pre_score` for every pod with this spec, in any cluster; None if it depends on more.
 
-        Called once for equal specs.
+        Called once for equal specs. If the code is known, `pre_score` is not called: it must not store anything.
         """
-        return False
+        return None
 
 
 class ScorePlugin(Plugin):

@@ -160,12 +160,14 @@ class NodeInfoLister(Protocol):
         """Generation of the latest removal that `changed_since` no longer returns."""
         ...
 
-    def have_pods_with_affinity(self) -> Iterable[NodeInfo]:
-        """Return the nodes with pods that have inter-pod affinity or anti-affinity of any kind."""
+    @property
+    def has_pods_with_affinity(self) -> bool:
+        """Whether a pod on a node has inter-pod affinity or anti-affinity of any kind."""
         ...
 
-    def have_pods_with_required_anti_affinity(self) -> Iterable[NodeInfo]:
-        """Return the nodes with pods that have required anti-affinity."""
+    @property
+    def has_pods_with_required_anti_affinity(self) -> bool:
+        """Whether a pod on a node has required anti-affinity."""
         ...
 
     def count_nodes_with_image(self, image: str) -> int:

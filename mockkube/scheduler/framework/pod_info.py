@@ -71,9 +71,11 @@ class PodInfo:
 
     def bound_to(self, node_name: str) -> "PodInfo":
         """Return the pod as bound to a node, sharing derived values."""
-        assumed = PodInfo({**self.obj, "spec": {**self.spec, "nodeName": node_name}}, self._spec_values)
-        # Requests, ports and affinity terms do not depend on spec.nodeName, so they stay valid.
-        assumed._derived, assumed._from_spec = self._derived, self._from_spec
+        assumed = PodInfo.__new__(PodInfo)
+        assumed.__dict__.update(self.__dict__)
+        assumed.spec, assumed.node_name = {**self.spec, "nodeName": node_name}, node_name
+        assumed.obj = {**self.obj, "spec": assumed.spec}
+        # Requests, ports and affinity terms do not depend on spec.nodeName: what was derived stays valid.
         return assumed
 
     def share_derived(self, other: "PodInfo") -> None:

@@ -26,7 +26,7 @@ from mockkube.scheduler.framework.interface import (
 from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.scores import default_normalize_score
-from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
+from mockkube.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 
 _NO_MATCH: Final = "node(s) didn't match Pod's node affinity/selector"
 _NO_MATCH_ENFORCED: Final = "node(s) didn't match scheduler-enforced node affinity"
@@ -105,9 +105,9 @@ class NodeAffinity(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin):
             return Status.error(aggregate_errors(preferred.errors))
         return SUCCESS if PREFERRED in _node_affinity(pod.spec) or self._added_preferred.terms else SKIP
 
-    def skips_pre_score(self, spec: ReadOnlyObject) -> bool:
-        """Return whether neither the pod nor the profile prefers nodes."""
-        return PREFERRED not in _node_affinity(spec) and not self._added_preferred.terms
+    def find_pre_score_code(self, spec: ReadOnlyObject) -> Code | None:
+        """Return SKIP if neither the pod nor the profile prefers nodes."""
+        return None if PREFERRED in _node_affinity(spec) or self._added_preferred.terms else Code.SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the sum of weights of the preferred terms that select the node."""

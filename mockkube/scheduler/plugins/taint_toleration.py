@@ -30,7 +30,7 @@ from mockkube.scheduler.framework.interface import (
 from mockkube.scheduler.framework.node_info import NodeInfo
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.scores import default_normalize_score
-from mockkube.scheduler.framework.status import SUCCESS, Status
+from mockkube.scheduler.framework.status import SUCCESS, Code, Status
 
 Tolerations = tuple[CompiledToleration, ...]
 # Effects of taints that keep pods without a toleration away.
@@ -98,6 +98,10 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Score every pod: one without tolerations has the most taints to avoid."""
         return SUCCESS
+
+    def find_pre_score_code(self, spec: ReadOnlyObject) -> Code | None:
+        """Return SUCCESS."""
+        return Code.SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the number of untolerated PreferNoSchedule taints."""

@@ -3,7 +3,7 @@
 upstream 1.36: pkg/scheduler/framework/runtime/framework.go
 """
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Final, TypeVar
 
@@ -32,7 +32,7 @@ from mockkube.scheduler.queue.nominator import Nominator
 
 T = TypeVar("T")
 P = TypeVar("P", bound=Plugin)
-# Plugins of an extension point; those that skip all pods with a spec have the labels with which that is counted.
+# Plugins of an extension point; those whose code follows from the spec have the labels with which it is counted.
 _Plan = Sequence[tuple[P, Labels | None]]
 PRE_FILTER: Final = "PreFilter"
 FILTER: Final = "Filter"
@@ -74,7 +74,7 @@ class Framework:
         # Collects what plugins log.
         self.log = log or LogBuffer(ComponentLog(), clock)
         self.profile, self.cache, self.nominator = profile, cache, nominator
-        self._clock, self._metrics = clock, metrics
+        self._clock, self._metrics, self._evaluations = clock, metrics, metrics.plugin_evaluations.values
         # Most PreFilter plugins keep nothing that pods change; a dry run with many victims calls only the others.
         self._stateful_pre_filters = [one for one in profile.pre_filters if _has_pre_filter_extensions(one)]
 
@@ -92,7 +92,11 @@ class Framework:
         narrowed_by: list[str] = []
         status_so_far = SUCCESS
         plan = pod.derive_from_spec(self._plan_pre_filters, self._plan_pre_filters)
-        for plugin in self._select_plugins_to_call(state, plan, state.skip_filter):
+        for plugin, labels in plan:
+            # As upstream, each plugin is timed in the sampled cycles, so there all are called.
+            if labels is not None and not state.record_plugin_metrics:
+                self._count_known(labels, plugin, state.skip_filter)
+                continue
             result = self._call_plugin(state, PRE_FILTER, plugin.name, plugin.pre_filter, state, pod, self.cache)
             status = result.status
             self.count_evaluations(PRE_FILTER, plugin.name, status.code)
@@ -121,28 +125,25 @@ class Framework:
 
     def _plan_pre_filters(self, spec: ReadOnlyObject) -> _Plan[PreFilterPlugin]:
         return [
-            (one, self._skip_labels(PRE_FILTER, one, one.skips_pre_filter(spec))) for one in self.profile.pre_filters
+            (one, self._known_labels(PRE_FILTER, one, Code.SKIP if one.skips_pre_filter(spec) else None))
+            for one in self.profile.pre_filters
         ]
 
     def _plan_pre_scores(self, spec: ReadOnlyObject) -> _Plan[PreScorePlugin]:
-        return [(one, self._skip_labels(PRE_SCORE, one, one.skips_pre_score(spec))) for one in self.profile.pre_scores]
+        return [
+            (one, self._known_labels(PRE_SCORE, one, one.find_pre_score_code(spec))) for one in self.profile.pre_scores
+        ]
 
-    def _skip_labels(self, point: str, plugin: Plugin, skips: bool) -> Labels | None:
-        """Return the labels of an evaluation that ends with SKIP; None if the plugin is to be called."""
-        return (plugin.name, point, self.profile.name, Code.SKIP) if skips else None
+    def _known_labels(self, point: str, plugin: Plugin, code: Code | None) -> Labels | None:
+        """Return the labels of an evaluation that ends with a code; None if the plugin is to be called."""
+        return None if code is None else (plugin.name, point, self.profile.name, code)
 
-    def _select_plugins_to_call(
-        self, state: CycleState, plan: _Plan[P], skipped: set[str]
-    ) -> Iterator[P]:  # hot: per pod
-        """Yield the plugins to call; count the others, and add their names to the skipped ones."""
-        evaluations = self._metrics.plugin_evaluations.values
-        for plugin, labels in plan:
-            # As upstream, each plugin is timed in the sampled cycles, so there all are called.
-            if labels is None or state.record_plugin_metrics:
-                yield plugin
-            else:
-                skipped.add(plugin.name)
-                evaluations[labels] = evaluations.get(labels, 0) + 1
+    def _count_known(self, labels: Labels, plugin: Plugin, skipped: set[str]) -> None:  # hot: several times per pod
+        """Count a plugin that is not called, and add its name to the skipped ones if it skips the pod."""
+        if labels[-1] is Code.SKIP:
+            skipped.add(plugin.name)
+        evaluations = self._evaluations
+        evaluations[labels] = evaluations.get(labels, 0) + 1
 
     # Filter
 
@@ -257,7 +258,10 @@ class Framework:
         """Run PreScore plugins on the feasible nodes. Raises PluginError."""
         start = self._clock.monotonic()
         plan = pod.derive_from_spec(self._plan_pre_scores, self._plan_pre_scores)
-        for plugin in self._select_plugins_to_call(state, plan, state.skip_score):
+        for plugin, labels in plan:
+            if labels is not None and not state.record_plugin_metrics:
+                self._count_known(labels, plugin, state.skip_score)
+                continue
             status = self._call_plugin(state, PRE_SCORE, plugin.name, plugin.pre_score, state, pod, nodes)
             self.count_evaluations(PRE_SCORE, plugin.name, status.code)
             if status.code is Code.SKIP:
@@ -319,13 +323,14 @@ class Framework:
 
     def count_evaluations(self, point: str, plugin: str, code: Code, amount: int = 1) -> None:
         """Count results of a plugin."""
-        self._metrics.plugin_evaluations.add(plugin, point, self.profile.name, code, amount=amount)
+        evaluations, labels = self._evaluations, (plugin, point, self.profile.name, code)
+        evaluations[labels] = evaluations.get(labels, 0) + amount
 
-    def count_all(self, evaluations: Iterable[Labels], amount: int) -> None:  # hot: per pod
+    def count_all(self, all_labels: Iterable[Labels], amount: int) -> None:  # hot: per pod
         """Count results of several plugins, by their labels."""
-        values = self._metrics.plugin_evaluations.values
-        for labels in evaluations:
-            values[labels] = values.get(labels, 0) + amount
+        evaluations = self._evaluations
+        for labels in all_labels:
+            evaluations[labels] = evaluations.get(labels, 0) + amount
 
     def observe_plugin(self, point: str, plugin: str, code: Code, seconds: float) -> None:
         """Observe the duration of one plugin."""

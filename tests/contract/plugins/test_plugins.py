@@ -1,5 +1,6 @@
 """What every plugin of the catalogue keeps to, whatever it is about."""
 
+from copy import copy
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -204,11 +205,24 @@ async def test_a_plugin_that_skips_a_spec_would_skip_its_pods(entry: PluginEntry
     plugin = await build(entry, picture, caps)
     if isinstance(plugin, PreFilterPlugin) and plugin.skips_pre_filter(spec):
         assert plugin.pre_filter(CycleState(), pod(spec), picture).status.code is Code.SKIP
-    if isinstance(plugin, PreScorePlugin) and plugin.skips_pre_score(spec):
-        assert plugin.pre_score(CycleState(), pod(spec), picture.all).code is Code.SKIP
 
 
-async def test_most_plugins_skip_plain_pods_by_their_spec() -> None:
+@pytest.mark.parametrize("spec", SKIPPED_OR_NOT)
+@pytest.mark.parametrize("entry", ENTRIES)
+async def test_a_plugin_whose_code_follows_from_a_spec_has_it_for_its_pods(entry: PluginEntry, spec: Any) -> None:
+    caps = capabilities()
+    picture = nodes(caps)
+    plugin = await build(entry, picture, caps)
+    if isinstance(plugin, PreScorePlugin) and (code := plugin.find_pre_score_code(spec)) is not None:
+        info, state = pod(spec), CycleState()
+        if isinstance(plugin, PreFilterPlugin):
+            plugin.pre_filter(state, info, picture)
+        before = [copy(getattr(state, name)) for name in CycleState.__slots__]
+        assert plugin.pre_score(state, info, picture.all).code is code
+        assert [getattr(state, name) for name in CycleState.__slots__] == before
+
+
+async def test_what_most_plugins_decide_about_plain_pods_follows_from_their_spec() -> None:
     caps = capabilities()
     plugins = [await build(entry, nodes(caps), caps) for entry in PLUGINS]
     assert {one.name for one in plugins if isinstance(one, PreFilterPlugin) and one.skips_pre_filter(PLAIN)} == {
@@ -221,8 +235,12 @@ async def test_most_plugins_skip_plain_pods_by_their_spec() -> None:
         "VolumeRestrictions",
         "VolumeZone",
     }
-    assert {one.name for one in plugins if isinstance(one, PreScorePlugin) and one.skips_pre_score(PLAIN)} == {
-        "NodeAffinity"
+    codes = {one.name: one.find_pre_score_code(PLAIN) for one in plugins if isinstance(one, PreScorePlugin)}
+    assert {name: code for name, code in codes.items() if code is not None} == {
+        "NodeAffinity": Code.SKIP,
+        "NodeResourcesFit": Code.SUCCESS,
+        "TaintToleration": Code.SUCCESS,
+        "VolumeBinding": Code.SKIP,
     }
 
 

@@ -104,10 +104,14 @@ class AffinityCounts:
 
     def by_anti_affinity_term(self, nodes: NodeInfoLister) -> Mapping[Term, Counts]:
         """Return the pods by required anti-affinity term."""
+        if not nodes.has_pods_with_required_anti_affinity:
+            return {}
         return self._anti_affinity.get("required anti-affinity", nodes, _anti_affinity_contributions).tables
 
     def by_preferred_term(self, nodes: NodeInfoLister) -> Mapping[WeightedTerm, Counts]:
         """Return the pods by preferred term; required affinity of existing pods counts with `hardPodAffinityWeight`."""
+        if not nodes.has_pods_with_affinity:
+            return {}
         return self._preferred.get("preferences", nodes, self._preferred_contributions).tables
 
     def _preferred_contributions(self, node: NodeInfo) -> Iterator[Contribution[WeightedTerm]]:

@@ -32,7 +32,7 @@ from mockkube.scheduler.framework.interface import (
 from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.pod_requests import PodRequestCalculator, PodRequests
-from mockkube.scheduler.framework.status import SUCCESS, Status
+from mockkube.scheduler.framework.status import SUCCESS, Code, Status
 from mockkube.scheduler.plugins.extended_resource_classes import ExtendedResourceClasses, extended_resources_of_class
 from mockkube.scheduler.plugins.node_resources.allocation import ResourceAllocation, scorer_for
 
@@ -167,6 +167,10 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Score every pod."""
         return SUCCESS
+
+    def find_pre_score_code(self, spec: ReadOnlyObject) -> Code | None:
+        """Return SUCCESS."""
+        return Code.SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the strategy's score of the node with the pod added."""

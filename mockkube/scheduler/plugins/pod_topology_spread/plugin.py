@@ -239,9 +239,9 @@ class PodTopologySpread(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlug
         state.put(_PRE_SCORE_STATE, PreScoreState(parts, ignored))
         return SUCCESS
 
-    def skips_pre_score(self, spec: ReadOnlyObject) -> bool:
-        """Return whether the pod has no soft constraints, and gets none by default."""
-        return not self._has_constraint(spec, SCHEDULE_ANYWAY)
+    def find_pre_score_code(self, spec: ReadOnlyObject) -> Code | None:
+        """Return SKIP for pods without soft constraints that get none by default."""
+        return None if self._has_constraint(spec, SCHEDULE_ANYWAY) else Code.SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the weighted number of pods in the node's domains; fewer is better."""

@@ -25,7 +25,7 @@ from mockkube.scheduler.framework.interface import (
 from mockkube.scheduler.framework.node_info import NodeInfo, NodeInfoLister
 from mockkube.scheduler.framework.pod_info import PodInfo
 from mockkube.scheduler.framework.scores import build_broken_linear_function
-from mockkube.scheduler.framework.status import SKIP, SUCCESS, Status
+from mockkube.scheduler.framework.status import SKIP, SUCCESS, Code, Status
 from mockkube.scheduler.plugins.assume_cache import AssumeCache
 from mockkube.scheduler.plugins.volume_binding.binder import VolumeBinder, VolumeBindingError, VolumeBindingPlan
 from mockkube.scheduler.plugins.volume_binding.claims import ClaimClassifier, ClassifiedClaims
@@ -125,6 +125,10 @@ class VolumeBinding(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugin, 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> Status:
         """Skip unless storage capacity is scored."""
         return SKIP if self._shape_function is None or state.get(_STATE) is None else SUCCESS
+
+    def find_pre_score_code(self, spec: ReadOnlyObject) -> Code | None:
+        """Return SKIP for pods without claims, and unless storage capacity is scored."""
+        return None if self._shape_function is not None and has_volume_claims(spec) else Code.SKIP
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Return the score for the use of the node's storage."""

@@ -115,12 +115,15 @@ def test_images_and_claims_are_counted(picture):
     assert picture.count_pvc_users("a", "c") == 0
 
 
-def test_nodes_with_affinity_are_known(picture):
+def test_whether_pods_have_affinity_is_known(picture):
     anti = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [{"topologyKey": "zone"}]}}
     picture.add_pod(pod("p", on="n1", affinity={"podAffinity": {}}))
     picture.add_pod(pod("q", on="n2", affinity=anti))
-    assert [one.name for one in picture.have_pods_with_affinity()] == ["n1", "n2"]
-    assert [one.name for one in picture.have_pods_with_required_anti_affinity()] == ["n2"]
+    assert (picture.has_pods_with_affinity, picture.has_pods_with_required_anti_affinity) == (True, True)
+    picture.remove_pod("q")
+    assert (picture.has_pods_with_affinity, picture.has_pods_with_required_anti_affinity) == (True, False)
+    picture.remove_pod("p")
+    assert not picture.has_pods_with_affinity
 
 
 STEPS = st.lists(
