@@ -20,6 +20,9 @@ class Capabilities:
     trains: tuple[ReleaseTrain, ...] = ()
     """Release trains of the cluster; empty for the built-in ones."""
 
+    def __hash__(self) -> int:  # hot: several caches are asked for each write
+        return hash(self.gates)  # a frozenset computes it once
+
     def enabled(self, gate: str) -> bool:
         """Return whether the gate exists at this version and is enabled."""
         return gate in self.gates
