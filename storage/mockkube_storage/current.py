@@ -20,6 +20,10 @@ class CurrentEntries:
         """Return the entry of a key, None if it has none."""
         return self._entries.get(key)
 
+    def count_bytes(self) -> int:
+        """Return the size of all keys and values."""
+        return sum([len(entry.key) + len(entry.value) for entry in self._entries.values()])
+
     def keys_in_range(self, prefix: str, start: str = "") -> list[str]:
         """Return the keys that begin with `prefix`, from `start` on."""
         return self._keys.keys_in_range(prefix, start)

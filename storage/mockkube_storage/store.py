@@ -41,6 +41,11 @@ class Store(Protocol):
         """Reason why nothing written now would be kept; empty if there is none. Cheap to read."""
         return ""
 
+    @property
+    def past_bytes(self) -> int:
+        """About how many bytes of replaced and deleted entries there were at the start; 0 if that is not known."""
+        return 0
+
     async def start(self) -> None:
         """Open the database. Raises Locked, FormatTooNew or Unavailable, and then holds nothing open."""
 

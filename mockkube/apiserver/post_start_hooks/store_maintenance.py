@@ -12,7 +12,7 @@ from mockkube.runtime.clock import Clock
 
 # Interval of compaction, and the minimum age of the revisions it removes.
 COMPACT_SECONDS: Final = 300.0
-# Bytes written after which a compaction follows early, so that the store does not grow without bound.
+# Bytes written, or found at the start, after which a compaction follows early: the store must not grow without bound.
 COMPACT_BYTES: Final = 64 * 1024 * 1024
 # Maximum delay of another process's commit whose notification was lost.
 POLL_SECONDS: Final = 5.0
@@ -34,6 +34,8 @@ class StoreMaintenance:
         # Bytes written since the last compaction.
         self._written = 0
         self._needs_compaction = asyncio.Event()
+        # Processes that ended before their first compaction may have left a lot.
+        self.count_written(store.past_bytes)
 
     def coroutines(self) -> list[Coroutine[Any, Any, None]]:
         """Return coroutines that run until they are cancelled."""

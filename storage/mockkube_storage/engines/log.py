@@ -69,6 +69,7 @@ class LogStore(VersionedStore):
         self._lock = FileLock(self._path)
         self._file: LogFile | None = None
         self._rewritten_size = 0
+        self._past_bytes = 0
         self._problem = ""
         self._stopping = False
         self._commit_lock = Lock()
@@ -90,6 +91,11 @@ class LogStore(VersionedStore):
             except Unavailable as error:
                 return error.cause
         return self._problem
+
+    @property
+    def past_bytes(self) -> int:
+        """About how many bytes of replaced and deleted entries there were at the start."""
+        return self._past_bytes
 
     async def start(self) -> None:
         """Lock the directory, and read the log. Raises Locked, FormatTooNew or Unavailable."""
@@ -190,7 +196,7 @@ class LogStore(VersionedStore):
         with suppress(FileNotFoundError):
             os.unlink(self._new_path)  # of a rewrite that a crash has interrupted
         self._versions = Versions()
-        self._rewritten_size = 0
+        self._rewritten_size = self._past_bytes = 0
         reader = LogReader(self._path, self._versions)
         try:
             end = await self._read_records(reader)
@@ -198,6 +204,7 @@ class LogStore(VersionedStore):
             self.store_id = os.urandom(STORE_ID_BYTES)
             return await self._create_log()
         self.store_id = reader.finish()
+        self._past_bytes = max(end - 2 * self._versions.current.count_bytes(), 0)
         log = LogFile(self._path, end, fsync=self._fsync)
         if log.cut_bytes:
             _log.warning("store %s: cut off an incomplete write of %d bytes", self._path, log.cut_bytes)

@@ -48,6 +48,7 @@ class SqliteStore(SqlStore):
         self._damage = ""  # what is wrong with the content of the file; nothing is written any more
         self._logged_problem = ""
         self._current = CurrentEntries()
+        self._past_bytes = 0
         self._connection: SqliteConnection | None = None  # the one that group commits go through
         self._sql_database: SqlDatabase | None = None  # for reads of the past
         self._tombstones: dict[str, int] = {}  # deletions the database still has, by key, oldest first
@@ -61,6 +62,11 @@ class SqliteStore(SqlStore):
     def problem(self) -> str:
         """Reason why nothing written now would be kept; empty if there is none."""
         return self._find_problem()
+
+    @property
+    def past_bytes(self) -> int:
+        """About how many bytes of replaced and deleted entries there were at the start."""
+        return self._past_bytes
 
     async def poll(self) -> None:
         """Check that the file is still there; no other process writes to it."""
@@ -130,6 +136,7 @@ class SqliteStore(SqlStore):
             else:
                 entries.append(entry)
         self._current = CurrentEntries(entries)
+        self._past_bytes = max(await connection.count_used_bytes() - 2 * self._current.count_bytes(), 0)
 
     def _find_problem(self) -> str:
         try:

@@ -36,6 +36,9 @@ DELETE_REPLACED: Final = """
     SELECT previous FROM entries WHERE revision > :after AND revision <= :up_to UNION ALL
     SELECT revision FROM entries WHERE revision > :after AND revision <= :up_to AND value IS NULL)
 """
+_USED_BYTES: Final = (
+    "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, pragma_freelist_count, pragma_page_size"
+)
 _TABLE_NAMES: Final = "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite~_%' ESCAPE '~'"
 _INSERT: Final = 'INSERT INTO entries (revision, "key", previous, create_revision, value) VALUES '
 _ROW: Final = "(?, ?, ?, ?, ?)"
@@ -95,6 +98,11 @@ class SqliteConnection:
         except sqlite3.DatabaseError as error:
             message = str(error)
         return "" if message == "ok" else str(message)
+
+    async def count_used_bytes(self) -> int:
+        """Return the size of the pages that are in use."""
+        ((count,),) = await self._fetch(_USED_BYTES)
+        return int(count)
 
     async def move_log_into_file(self) -> None:
         """Move the write-ahead log into the file."""

@@ -1,8 +1,10 @@
 """What compaction takes away, and what it must leave alone."""
 
 import asyncio
+from pathlib import Path
 
 import pytest
+from mockkube_storage.engines import log
 from mockkube_storage.engines.catalogue import open_store
 from mockkube_storage.errors import Compacted, FutureRevision
 from mockkube_storage.model import REVISION_FIRST, Entry
@@ -149,3 +151,24 @@ async def _some_history(store: Store) -> tuple[tuple[Entry, ...], list[int]]:
     a3 = await store.update("/a", b"3", expected=a2.revision)
     c2 = await store.delete("/c", expected=c1.revision)
     return (a3, b3), [entry.revision for entry in (a1, b1, a2, b2, c1, b3, a3, c2)]
+
+
+@pytest.mark.parametrize("engine", ["log", "sqlite"])
+async def test_what_earlier_processes_have_left_is_counted_at_the_start(
+    engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(log, "REWRITE_BYTES_MIN", 20_000)
+    url = f"{engine}:///{tmp_path}/store"
+    async with open_store(url) as store:
+        assert store.past_bytes < KILOBYTES * 1024
+        entry = await store.create("/a", bytes(KILOBYTES * 1024))
+        for _ in range(UPDATES):
+            entry = await store.update("/a", bytes(KILOBYTES * 1024), expected=entry.revision)
+    async with open_store(url) as store:
+        assert (UPDATES - 2) * KILOBYTES * 1024 < store.past_bytes < (UPDATES + 2) * KILOBYTES * 1024
+        await store.compact(store.revision)
+    async with open_store(url) as store:
+        assert store.past_bytes < KILOBYTES * 1024
+
+
+KILOBYTES, UPDATES = 512, 20

@@ -72,6 +72,26 @@ async def test_a_store_that_grows_fast_forgets_sooner() -> None:
         await asyncio.gather(*work, return_exceptions=True)
 
 
+class Grown(MemoryStore):
+    """Says that it has kept a lot when it was started."""
+
+    past_bytes = COMPACT_BYTES
+
+
+async def test_what_ended_processes_have_left_is_forgotten_at_once() -> None:
+    async with Grown() as store:
+        first = await store.create("/a", b"1")
+        await store.update("/a", b"2", expected=first.revision)
+        work = [asyncio.ensure_future(one) for one in StoreMaintenance(store, StoppedClock()).coroutines()]
+        for _ in range(5):
+            await asyncio.sleep(0)
+        with pytest.raises(Compacted):
+            await store.get("/a", revision=first.revision)
+        for one in work:
+            one.cancel()
+        await asyncio.gather(*work, return_exceptions=True)
+
+
 class Broken(MemoryStore):
     """Counts what it is asked to forget, and fails."""
 
