@@ -9,11 +9,12 @@ from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.patching.patch_type import PatchType
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry import creation, encoding, listing, patching
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.options import WriteOptions, parse_list_options
 from mockkube.apiserver.registry.patching import Patch
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
-from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject
+from mockkube.apiserver.registry.watch_cache import CacheChange
 from mockkube.client.identity import AUTHENTICATED, MASTERS
 from mockkube.cluster.control_plane import ControlPlane
 from mockkube.cluster.state.certificates import ADMIN

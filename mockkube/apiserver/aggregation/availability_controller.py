@@ -18,10 +18,11 @@ from mockkube.apiserver.post_start_hooks.retry_queue import RetryQueue
 from mockkube.apiserver.registry import updating
 from mockkube.apiserver.registry.aggregated_api import AggregatedApi, ComputedGroup
 from mockkube.apiserver.registry.bootstrap import APISERVER_USER, FIELD_MANAGER
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
-from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType
+from mockkube.apiserver.registry.watch_cache import CacheChange, ChangeType
 
 # Servers are checked again after this time even if no object has changed: they may fail without one.
 RESYNC_SECONDS: Final = 30.0

@@ -11,8 +11,9 @@ from mockkube.apiserver.authorization.roles import MissingRole, Roles, rbac_reso
 from mockkube.apiserver.authorization.rules import PolicyRule
 from mockkube.apiserver.identity.user import User
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes, Decision
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType
+from mockkube.apiserver.registry.watch_cache import CacheChange, ChangeType
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.heavy_work import in_worker_thread
 

@@ -7,9 +7,10 @@ from typing import Final, TypeVar
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.selectors.labels import LabelSelector, from_label_selector
 from mockkube.apiserver.authorization.rules import PolicyRule
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Resource
-from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeListener
+from mockkube.apiserver.registry.watch_cache import CacheChange, ChangeListener
 
 T = TypeVar("T")
 GROUP: Final = "rbac.authorization.k8s.io"

@@ -15,6 +15,7 @@ from mockkube.api.schema import Schema, TypeNode
 from mockkube.apiserver.custom.scale_mapper import CustomScaleMapper
 from mockkube.apiserver.custom.strategy import CustomResourceStrategy
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.managed_fields import ManagedFieldsUpdaters
 from mockkube.apiserver.registry.resource import (
     PATCH_TYPES,
@@ -24,7 +25,6 @@ from mockkube.apiserver.registry.resource import (
     error_without_reason,
     resets_managed_fields,
 )
-from mockkube.apiserver.registry.watch_cache import CachedObject
 
 
 class CrdFieldsUpdaters(ManagedFieldsUpdaters):

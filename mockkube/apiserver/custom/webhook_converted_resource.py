@@ -16,8 +16,8 @@ from mockkube.api.json_objects import Object
 from mockkube.apiserver.custom.conversion_webhook import ConversionWebhook
 from mockkube.apiserver.custom.resource import CrdFieldsUpdaters, CustomResource
 from mockkube.apiserver.registry import encoding
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.resource import RegistryDependencies, T
-from mockkube.apiserver.registry.watch_cache import CachedObject
 
 # Converted objects that are cached, so that lists and watches do not call the webhook again for each client.
 _CACHED_RECORDS_MAX: Final = 16_384

@@ -9,8 +9,9 @@ from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.apiserver.local.shared_values import SharedValues
 from mockkube.apiserver.local.spec_templates import SpecTemplates
 from mockkube.apiserver.registry import watching
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.resource import Resource
-from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType
+from mockkube.apiserver.registry.watch_cache import CacheChange, ChangeType
 from mockkube.apiserver.registry.watching import CacheWatchEvent, has_room
 from mockkube.client.protocol import Heartbeats, Key, WatchEnded, WatchEvent, WatchEventType
 from mockkube.client.versioned_decoder import ObjectDecoder, keep_all_fields

@@ -20,9 +20,9 @@ from mockkube.apiserver.local.endpoint import LocalServer
 from mockkube.apiserver.local.kind_view import KindView
 from mockkube.apiserver.registry import creation, encoding
 from mockkube.apiserver.registry.authorizer import AuthorizationAttributes
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.options import ListOptions, WriteOptions
 from mockkube.apiserver.registry.resource import RequestScope, Resource
-from mockkube.apiserver.registry.watch_cache import CachedObject
 from mockkube.client.protocol import Key
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.component_log import Level, LogLine

@@ -5,9 +5,9 @@ from typing import Final
 
 from mockkube.api.json_objects import Object
 from mockkube.api.selectors.labels import LabelSelector
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Resource
-from mockkube.apiserver.registry.watch_cache import CachedObject
 from mockkube.matching.usage.metric_annotations import list_metrics
 
 

@@ -16,11 +16,12 @@ from mockkube.apiserver.post_start_hooks.api_service_priorities import CRD_PRIOR
 from mockkube.apiserver.post_start_hooks.retry_queue import RetryQueue
 from mockkube.apiserver.registry import creation, deletion, updating
 from mockkube.apiserver.registry.bootstrap import APISERVER_USER, FIELD_MANAGER
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.creation import CRDS
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
-from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType, Collection
+from mockkube.apiserver.registry.watch_cache import CacheChange, ChangeType, Collection
 from mockkube.client.bad_objects import reader_name
 
 API_SERVICES: Final = ("apiregistration.k8s.io", "apiservices")

@@ -13,8 +13,8 @@ from mockkube_storage import errors as store_errors
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.times import parse_time
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.apiserver.registry.watch_cache import CachedObject
 from mockkube.runtime.steps import yield_to_event_loop
 
 TTL_SECONDS: Final = 3600.0

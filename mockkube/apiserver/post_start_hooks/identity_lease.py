@@ -17,10 +17,10 @@ from mockkube.api.kinds.coordination.lease import is_expired
 from mockkube.api.times import render_micro_time
 from mockkube.apiserver.registry import creation, deletion, updating
 from mockkube.apiserver.registry.bootstrap import APISERVER_USER, FIELD_MANAGER
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
-from mockkube.apiserver.registry.watch_cache import CachedObject
 
 NAMESPACE: Final = "kube-system"
 IDENTITY_LABEL: Final = "apiserver.kubernetes.io/identity"

@@ -18,10 +18,11 @@ from mockkube.apiserver.identity.user import ALL_AUTHENTICATED, InvalidCredentia
 from mockkube.apiserver.post_start_hooks.retry_queue import RetryQueue
 from mockkube.apiserver.registry import deletion, updating
 from mockkube.apiserver.registry.bootstrap import APISERVER_USER, FIELD_MANAGER
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
-from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType
+from mockkube.apiserver.registry.watch_cache import CacheChange, ChangeType
 from mockkube.lazy_dataclasses import dataclass
 
 TOKEN_SECRET_TYPE: Final = "kubernetes.io/service-account-token"  # noqa: S105

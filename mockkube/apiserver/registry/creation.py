@@ -16,9 +16,9 @@ from mockkube.api.times import render_time
 from mockkube.api.validation.metadata import validate_metadata
 from mockkube.apiserver.registry import allocation_claims, encoding, managed_fields
 from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import RequestScope, Resource, error_without_reason
-from mockkube.apiserver.registry.watch_cache import CachedObject
 
 # Attempts with different random suffixes before a generated name counts as taken.
 NAME_TRIES_MAX: Final = 8

@@ -16,10 +16,10 @@ from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.times import parse_time, render_time
 from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.creation import CRDS, SERVICES, dry_run_result, find_written
 from mockkube.apiserver.registry.options import DeleteOptions
 from mockkube.apiserver.registry.resource import RequestScope, Resource
-from mockkube.apiserver.registry.watch_cache import CachedObject
 from mockkube.lazy_dataclasses import dataclass
 
 ORPHAN_FINALIZER: Final = "orphan"

@@ -43,9 +43,9 @@ from mockkube.lazy_dataclasses import dataclass
 if TYPE_CHECKING:
     from mockkube_storage.store import BatchStore
 
+    from mockkube.apiserver.registry.cached_object import CachedObject
     from mockkube.apiserver.registry.options import WriteOptions
     from mockkube.apiserver.registry.resource import RequestScope, Resource
-    from mockkube.apiserver.registry.watch_cache import CachedObject
     from mockkube.client.protocol import Key
 
 # Times that one heartbeat may set; a node has one per condition.

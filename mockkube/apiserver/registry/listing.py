@@ -7,10 +7,10 @@ from typing import Final
 from mockkube_storage import errors as store_errors
 
 from mockkube.api.errors import BadRequest, Expired, Timeout
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.continue_token import NEWEST_REVISION, ContinueToken, decode_continue_token
 from mockkube.apiserver.registry.options import ListOptions, parse_resource_version
 from mockkube.apiserver.registry.resource import Resource
-from mockkube.apiserver.registry.watch_cache import CachedObject
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.heavy_work import HEAVY_BYTES_MIN
 

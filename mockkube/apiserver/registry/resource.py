@@ -37,12 +37,13 @@ from mockkube.apiserver.registry import encoding
 from mockkube.apiserver.registry import webhook_calls as webhook_calls
 from mockkube.apiserver.registry.admission import Admission
 from mockkube.apiserver.registry.authorizer import Decision
+from mockkube.apiserver.registry.cached_object import CachedObject, ObjectAttributes, read_labels
 from mockkube.apiserver.registry.etcd_layout import DIRECTORIES
 from mockkube.apiserver.registry.scale_mapper import ScaleMapper
 from mockkube.apiserver.registry.service_ip_allocator import ServiceIpAllocator
 from mockkube.apiserver.registry.simulated_kubelets import SimulatedKubelets
 from mockkube.apiserver.registry.upstream_values import decode_upstream_value, is_upstream_value
-from mockkube.apiserver.registry.watch_cache import CachedObject, Collection, ObjectAttributes, WatchCache, read_labels
+from mockkube.apiserver.registry.watch_cache import Collection, WatchCache
 from mockkube.features.capabilities import Capabilities
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.clock import Clock

@@ -21,8 +21,9 @@ from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.random import Random
 
 if TYPE_CHECKING:
+    from mockkube.apiserver.registry.cached_object import CachedObject
     from mockkube.apiserver.registry.resource import Resource
-    from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, Collection
+    from mockkube.apiserver.registry.watch_cache import CacheChange, Collection
 
 SERVICE_CIDR: Final = "10.0.0.0/24"
 NODE_PORTS: Final = range(30000, 32768)

@@ -16,11 +16,11 @@ from mockkube.api.managed_fields.updater import keep_timestamps
 from mockkube.api.validation.metadata import find_update_errors
 from mockkube.apiserver.registry import allocation_claims, creation, managed_fields
 from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.creation import dry_run_result, find_written, set_namespace
 from mockkube.apiserver.registry.deletion import after_delete, is_outdated, revision_of_conflict
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import RequestScope, Resource, equals_except_version, error_without_reason
-from mockkube.apiserver.registry.watch_cache import CachedObject
 from mockkube.lazy_dataclasses import dataclass
 
 # Attempts of an update without a resourceVersion against concurrent writes.

@@ -19,10 +19,11 @@ from mockkube_storage import errors as store_errors
 from mockkube_storage.model import Event, EventType
 
 from mockkube.api.errors import Expired
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.listing import build_filter, list_page, selection_bytes, wait_for_revision
 from mockkube.apiserver.registry.options import ListOptions, parse_resource_version
 from mockkube.apiserver.registry.resource import Resource
-from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType, Collection
+from mockkube.apiserver.registry.watch_cache import CacheChange, ChangeType, Collection
 
 # Changes kept for a client that does not read; beyond it the watch ends and the client must list again.
 PENDING_MAX: Final = 10_000

@@ -11,9 +11,9 @@ from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.quantities.quantity import Format, Quantity
 from mockkube.api.quantities.resources import parse_amounts
 from mockkube.api.times import parse_time, render_time
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.options import ListOptions
 from mockkube.apiserver.registry.registry import Registry
-from mockkube.apiserver.registry.watch_cache import CachedObject
 from mockkube.apiserver.resource_metrics.resource_metrics_api import API_VERSION, GROUP, PODS
 from mockkube.apiserver.resource_metrics.scrapes import get_last_scrape, get_window_seconds
 from mockkube.apiserver.resource_metrics.usage_reader import RunningPod, Usage, UsageReader

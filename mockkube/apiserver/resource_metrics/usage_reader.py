@@ -5,10 +5,10 @@ from datetime import datetime
 from decimal import Decimal
 
 from mockkube.api.json_objects import ReadOnlyObject
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import Resource
 from mockkube.apiserver.registry.subresources.running_containers import KubeletError, check_kubelet
-from mockkube.apiserver.registry.watch_cache import CachedObject
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.matching.usage.pod_usage import UsagePod, calculate_container_usage
 from mockkube.matching.usage.workload_loads import (

@@ -8,7 +8,8 @@ from typing import Final
 from mockkube_storage.errors import StoreError
 
 from mockkube.api.errors import ApiError
-from mockkube.apiserver.registry.watch_cache import CacheChange, CachedObject, ChangeType, Collection
+from mockkube.apiserver.registry.cached_object import CachedObject
+from mockkube.apiserver.registry.watch_cache import CacheChange, ChangeType, Collection
 from mockkube.runtime.clock import Clock
 from mockkube.runtime.work_queue import WorkQueue
 

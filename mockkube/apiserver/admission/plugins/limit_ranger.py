@@ -14,7 +14,7 @@ from mockkube.api.quantities.pod_quantities import (
 from mockkube.api.quantities.quantity import Quantity, parse
 from mockkube.apiserver.admission.errors import join_reasons, new_forbidden
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
-from mockkube.apiserver.registry.watch_cache import CachedObject
+from mockkube.apiserver.registry.cached_object import CachedObject
 
 LIMIT_RANGER_ANNOTATION: Final = "kubernetes.io/limit-ranger"
 _MILLI_MAX: Final = (2**63 - 1) // 1000

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
-from mockkube.apiserver.registry.watch_cache import CachedObject
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.lazy_dataclasses import dataclass
 
 

@@ -11,9 +11,9 @@ from mockkube.apiserver.admission.errors import new_forbidden
 from mockkube.apiserver.identity.user import MASTERS_GROUP, User
 from mockkube.apiserver.registry import updating
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin, Operation
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.resource import RequestScope, Resource
-from mockkube.apiserver.registry.watch_cache import CachedObject
 
 # Attempts to charge a quota against concurrent writes; then the last conflict is the response.
 CHARGE_TRIES_MAX: Final = 100

@@ -11,8 +11,8 @@ from mockkube.api.selectors.labels import from_label_selector
 from mockkube.apiserver.admission.policies.evaluation import VersionedAttributes
 from mockkube.apiserver.admission.policies.matching import RequestMatcher, find_matching_resource
 from mockkube.apiserver.registry.admission import AdmissionAttributes
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.resource import RegistryDependencies, Resource
-from mockkube.apiserver.registry.watch_cache import CachedObject
 from mockkube.lazy_dataclasses import dataclass
 from mockkube.runtime.heavy_work import spend
 

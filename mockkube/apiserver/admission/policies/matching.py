@@ -8,8 +8,8 @@ from mockkube.api.errors import NotFound
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.selectors.labels import from_label_selector
 from mockkube.apiserver.registry.admission import AdmissionAttributes, Operation
+from mockkube.apiserver.registry.cached_object import CachedObject, read_labels
 from mockkube.apiserver.registry.resource import Resource
-from mockkube.apiserver.registry.watch_cache import CachedObject, read_labels
 from mockkube.lazy_dataclasses import dataclass
 
 GROUP: Final = "admissionregistration.k8s.io"

@@ -27,7 +27,7 @@ from mockkube.apiserver.admission.policies.matching import (
 )
 from mockkube.apiserver.admission.policies.mutations import CompiledMutation
 from mockkube.apiserver.registry.admission import AdmissionAttributes, AdmissionPlugin
-from mockkube.apiserver.registry.watch_cache import CachedObject
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.lazy_dataclasses import dataclass
 
 _GATE: Final = "MutatingAdmissionPolicy"

@@ -11,9 +11,9 @@ from mockkube.apiserver.http.requests.request_info import RequestInfo
 from mockkube.apiserver.http.requests.resource_request import ResourceRequest
 from mockkube.apiserver.http.responses import rendering
 from mockkube.apiserver.registry import encoding, listing, options
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.listing import ListResult
 from mockkube.apiserver.registry.resource import Resource
-from mockkube.apiserver.registry.watch_cache import CachedObject
 
 KIND: Final = ("", "componentstatuses")
 _HEALTHY: Final = "ok"

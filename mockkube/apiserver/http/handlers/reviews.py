@@ -22,9 +22,9 @@ from mockkube.apiserver.http.requests.request_info import RequestInfo
 from mockkube.apiserver.http.requests.resource_request import ResourceRequest
 from mockkube.apiserver.identity.user import InvalidCredentials, User
 from mockkube.apiserver.registry import creation, encoding, managed_fields, options
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
-from mockkube.apiserver.registry.watch_cache import CachedObject
 
 _AUTHENTICATION: Final = "authentication.k8s.io"
 _AUTHORIZATION: Final = "authorization.k8s.io"

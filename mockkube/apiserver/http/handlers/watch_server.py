@@ -27,9 +27,10 @@ from mockkube.apiserver.http.streaming.websocket_streams import (
     refuse_upgrade,
 )
 from mockkube.apiserver.registry import watching
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.options import ListOptions, parse_resource_version
 from mockkube.apiserver.registry.resource import RequestScope, Resource, plain_version_errors
-from mockkube.apiserver.registry.watch_cache import CachedObject, ChangeType
+from mockkube.apiserver.registry.watch_cache import ChangeType
 from mockkube.apiserver.registry.watching import CacheWatcher, CacheWatchEvent
 
 # A watch without events sends a bookmark after this time, so that the client can resume from a recent version.

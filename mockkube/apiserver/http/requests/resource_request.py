@@ -10,9 +10,9 @@ from mockkube.apiserver.http.requests.request_context import RequestContext
 from mockkube.apiserver.http.requests.request_info import RequestInfo
 from mockkube.apiserver.http.responses import negotiation, rendering
 from mockkube.apiserver.http.responses.negotiation import Representation
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.registry import Registry
 from mockkube.apiserver.registry.resource import RequestScope, Resource
-from mockkube.apiserver.registry.watch_cache import CachedObject
 from mockkube.lazy_dataclasses import dataclass
 
 T = TypeVar("T")

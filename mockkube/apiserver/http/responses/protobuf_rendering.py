@@ -7,9 +7,10 @@ from collections.abc import Sequence
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.api.protobuf.envelope import encode_list_items, wrap_in_envelope
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.compressible_bytes import CompressibleBytes, join_chunks
 from mockkube.apiserver.registry.resource import Resource
-from mockkube.apiserver.registry.watch_cache import CachedObject, ListRange
+from mockkube.apiserver.registry.watch_cache import ListRange
 
 
 def render_message(resource: Resource, cached: CachedObject) -> bytes:

@@ -15,10 +15,11 @@ from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.printers.table import Printer
 from mockkube.apiserver.http.responses.negotiation import JSON, PROTOBUF, YAML, Representation
 from mockkube.apiserver.http.responses.protobuf_rendering import render_list_message, render_message
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.compressible_bytes import CompressibleBytes, join_chunks
 from mockkube.apiserver.registry.listing import ListResult
 from mockkube.apiserver.registry.resource import Resource, error_without_reason
-from mockkube.apiserver.registry.watch_cache import CachedObject, ListRange
+from mockkube.apiserver.registry.watch_cache import ListRange
 from mockkube.runtime.heavy_work import HEAVY_BYTES_MIN
 
 # Joining that many objects takes long, however small they are, so it is done in a thread.

@@ -9,9 +9,9 @@ from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.selectors import labels
 from mockkube.api.times import render_time
 from mockkube.apiserver.registry import deletion, updating
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.options import DeleteOptions, WriteOptions
 from mockkube.apiserver.registry.resource import RequestScope, Resource, error_without_reason
-from mockkube.apiserver.registry.watch_cache import CachedObject
 
 DISRUPTED_PODS_MAX: Final = 2000
 _UNPROTECTED_PHASES: Final = ("Succeeded", "Failed", "Pending")

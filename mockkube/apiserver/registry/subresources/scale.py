@@ -14,10 +14,10 @@ from mockkube.api.json_objects import Object, ReadOnlyObject
 from mockkube.api.managed_fields.scale import to_parent_entries, to_scale_entries
 from mockkube.api.patching.patch_type import PatchType
 from mockkube.apiserver.registry import managed_fields, patching, updating
+from mockkube.apiserver.registry.cached_object import CachedObject
 from mockkube.apiserver.registry.options import WriteOptions
 from mockkube.apiserver.registry.patching import Patch
 from mockkube.apiserver.registry.resource import RequestScope, Resource
-from mockkube.apiserver.registry.watch_cache import CachedObject
 
 SCALE_SCHEMA: Final = "io.k8s.api.autoscaling.v1.Scale"
 ScaleChange = Callable[[Object], Object]

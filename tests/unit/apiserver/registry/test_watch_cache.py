@@ -10,14 +10,8 @@ from mockkube_storage.model import Entry, delete_event, put_event
 
 from mockkube.api.json_objects import ReadOnlyObject
 from mockkube.apiserver.registry import encoding, watch_cache
-from mockkube.apiserver.registry.watch_cache import (
-    CacheChange,
-    CachedObject,
-    Collection,
-    ObjectAttributes,
-    WatchCache,
-    read_labels,
-)
+from mockkube.apiserver.registry.cached_object import CachedObject, ObjectAttributes, read_labels
+from mockkube.apiserver.registry.watch_cache import CacheChange, Collection, WatchCache
 
 PREFIX = "/registry/core/things/"
 

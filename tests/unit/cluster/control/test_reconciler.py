@@ -9,7 +9,8 @@ from mockkube_storage.errors import Unavailable
 from mockkube_storage.model import Entry
 
 from mockkube.api.errors import Conflict
-from mockkube.apiserver.registry.watch_cache import CachedObject, Collection
+from mockkube.apiserver.registry.cached_object import CachedObject
+from mockkube.apiserver.registry.watch_cache import Collection
 from mockkube.cluster.control.reconciler import RETRY_SECONDS, Reconciler
 from mockkube.runtime.virtual_time import VirtualClock
 
