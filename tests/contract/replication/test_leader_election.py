@@ -1,6 +1,7 @@
 """Processes of one control plane: one scheduler and one controller manager work, and the kubelets share the nodes."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from typing import Any, Final
@@ -23,6 +24,7 @@ FLAGS: Final = {
 }
 ELECTED: Final = ("kube-scheduler", "kube-controller-manager")
 LEASES: Final = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"
+KUBELETS: Final = "labelSelector=mockkube.dev/member-of%3Dkubelets"
 
 
 @pytest.fixture
@@ -83,7 +85,7 @@ async def test_one_process_leads_and_the_other_takes_over(
     lease = await other.get(f"{LEASES}/kube-scheduler")
     message = f"the lease kube-system/kube-scheduler is held by {lease['spec']['holderIdentity']}"
     await wait_until([other], lambda: get_message(other, "kube-scheduler") == message)
-    assert (await other.get(f"{LEASES}?labelSelector=mockkube.dev/member-of%3Dkubelets"))["items"][1:]
+    await wait_for_kubelets(other, 2)
     await processes[leader][1].aclose()
     for component in ELECTED:
         await wait_until([other], lambda component=component: get_phase(other, component) == "Running")
@@ -99,14 +101,30 @@ async def test_one_process_leads_and_the_other_takes_over(
         },
     )
     await wait_until_running(other, 8)
-    assert len((await other.get(f"{LEASES}?labelSelector=mockkube.dev/member-of%3Dkubelets"))["items"]) == 1
+    assert len((await other.get(f"{LEASES}?{KUBELETS}"))["items"]) == 1
+
+
+async def wait_for_kubelets(member: Member, count: int) -> None:
+    """Return when there are the leases of so many processes with kubelets."""
+    names: set[str] = set()
+
+    def are_there(line: bytes) -> bool:
+        names.add(json.loads(line)["object"]["metadata"]["name"])
+        return len(names) == count
+
+    await watch_until(member, f"{LEASES}?watch=1&{KUBELETS}", are_there)
 
 
 async def wait_until_running(member: Member, count: int) -> None:
-    """Watch the Deployment until all its pods are ready."""
-    path = "/apis/apps/v1/namespaces/default/deployments?watch=1"
+    """Return when all pods of the Deployment are ready."""
+    ready = f'"readyReplicas":{count}'.encode()
+    await watch_until(member, "/apis/apps/v1/namespaces/default/deployments?watch=1", lambda line: ready in line)
+
+
+async def watch_until(member: Member, path: str, holds: Callable[[bytes], bool]) -> None:
+    """Watch a path until a condition about an event holds."""
     headers = {"Authorization": f"Bearer {member.running.token}"}
     async with asyncio.timeout(SECONDS_MAX), member.session.get(member.running.url + path, headers=headers) as answer:
         async for line in answer.content:
-            if f'"readyReplicas":{count}'.encode() in line:
+            if holds(line):
                 return
