@@ -185,16 +185,21 @@ def validate_managed_fields(entries: Sequence[ReadOnlyObject], at: str) -> list[
             found.append(invalid(f"{at}[{i}].operation", operation, "must be `Apply` or `Update`"))
         if entry.get("fieldsType", "FieldsV1") != "FieldsV1":
             found.append(invalid(f"{at}[{i}].fieldsType", entry["fieldsType"], "must be `FieldsV1`"))
-        if "manager" in entry:
-            found += validate_field_manager(entry["manager"], f"{at}[{i}].manager")
-        if names.byte_length(entry.get("subresource", "")) > SUBRESOURCE_BYTES_MAX:
+        if (manager := entry.get("manager")) and not _is_plain_manager(manager):
+            found += validate_field_manager(manager, f"{at}[{i}].manager")
+        subresource = entry.get("subresource")
+        if subresource and names.byte_length(subresource) > SUBRESOURCE_BYTES_MAX:
             found.append(too_long(f"{at}[{i}].subresource", SUBRESOURCE_BYTES_MAX))
     return found
 
 
+def _is_plain_manager(manager: str) -> bool:  # hot: per write
+    return manager.isascii() and manager.isprintable() and len(manager) <= FIELD_MANAGER_BYTES_MAX
+
+
 def validate_field_manager(manager: str, at: str) -> list[FieldError]:
     """Validate the name of a field manager: short and printable."""
-    if manager.isascii() and manager.isprintable() and len(manager) <= FIELD_MANAGER_BYTES_MAX:
+    if _is_plain_manager(manager):
         return []
     found = []
     if names.byte_length(manager) > FIELD_MANAGER_BYTES_MAX:

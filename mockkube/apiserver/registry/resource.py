@@ -85,7 +85,8 @@ class RequestScope:
 
     def warn(self, texts: Iterable[str]) -> None:
         """Add warnings, each once."""
-        self.warnings += [text for text in dict.fromkeys(texts) if text not in self.warnings]
+        if texts:
+            self.warnings += [text for text in dict.fromkeys(texts) if text not in self.warnings]
 
 
 @dataclass(slots=True)

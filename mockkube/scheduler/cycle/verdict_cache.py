@@ -350,21 +350,22 @@ class VerdictCache:
         # PreFilter may skip a filter for one pod and not for another of the same signature. With nominated pods the
         # priority decides which of them count.
         key = (sign_pod(pod), skipped, pod.priority if with_nominated else None)
-        verdicts = self._filter_verdicts.get(key)
-        if verdicts is None:
-            verdicts = self._filter_verdicts[key] = FilterVerdicts(
-                self._profile, pod, skipped, self._cache, with_nominated=with_nominated
-            )
-        return verdicts
+        try:  # not `get`, which looks twice
+            return self._filter_verdicts[key]
+        except KeyError:
+            made = FilterVerdicts(self._profile, pod, skipped, self._cache, with_nominated=with_nominated)
+            self._filter_verdicts[key] = made
+            return made
 
     def scores(self, state: CycleState, pod: PodInfo) -> CachedScores:
         """Return the scores for pods like this one."""
         skipped = frozenset(state.skip_score)
         key = (sign_pod(pod), skipped)
-        cached_scores = self._scores.get(key)
-        if cached_scores is None:
-            cached_scores = self._scores[key] = CachedScores(self._profile, skipped, self._cache)
-        return cached_scores
+        try:
+            return self._scores[key]
+        except KeyError:
+            made = self._scores[key] = CachedScores(self._profile, skipped, self._cache)
+            return made
 
 
 def _normalizes(plugin: ScorePlugin) -> bool:

@@ -41,32 +41,41 @@ class Counter:
         return family
 
 
+class _Series:
+    """Values with the same labels: how many are in each bucket, and their sum."""
+
+    __slots__ = ("counts", "total")
+
+    def __init__(self, counts: list[int]) -> None:
+        self.counts = counts
+        self.total = 0.0
+
+
 class Histogram:
     """Distribution of durations or sizes, by labels."""
 
     def __init__(self, name: str, help_text: str, bounds: Sequence[float], labels: Sequence[str] = ()) -> None:
         self._name, self._help, self._bounds, self._labels = name, help_text, bounds, labels
-        self._counts: dict[Labels, list[int]] = {}
-        self._sums: dict[Labels, float] = {}
+        self._series: dict[Labels, _Series] = {}
 
     def observe(self, value: float, *labels: str) -> None:  # hot: several times per pod
         """Add one value."""
-        counts = self._counts.get(labels)
-        if counts is None:
-            counts = self._counts[labels] = [0] * (len(self._bounds) + 1)
-            self._sums[labels] = 0.0
-        counts[bisect_left(self._bounds, value)] += 1
-        self._sums[labels] += value
+        series = self._series.get(labels)
+        if series is None:
+            series = self._series[labels] = _Series([0] * (len(self._bounds) + 1))
+        series.counts[bisect_left(self._bounds, value)] += 1
+        series.total += value
 
     def count(self, *labels: str) -> int:
         """Return the number of values."""
-        return sum(self._counts.get(labels, ()))
+        series = self._series.get(labels)
+        return 0 if series is None else sum(series.counts)
 
     def to_family(self) -> Metric:
         """Return the samples for a scrape."""
         family = HistogramMetricFamily(self._name, self._help, labels=self._labels)
-        for labels, counts in self._counts.items():
-            family.add_metric(labels, list(self._buckets(counts)), self._sums[labels])
+        for labels, series in self._series.items():
+            family.add_metric(labels, list(self._buckets(series.counts)), series.total)
         return family
 
     def _buckets(self, counts: Sequence[int]) -> Iterator[tuple[str, float]]:

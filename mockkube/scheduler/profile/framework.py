@@ -74,7 +74,10 @@ class Framework:
         # Collects what plugins log.
         self.log = log or LogBuffer(ComponentLog(), clock)
         self.profile, self.cache, self.nominator = profile, cache, nominator
-        self._clock, self._metrics, self._evaluations = clock, metrics, metrics.plugin_evaluations.values
+        # The clock's current `monotonic`.
+        self.now = clock.monotonic
+        self._metrics, self._evaluations = metrics, metrics.plugin_evaluations.values
+        self._observe_extension_point = metrics.extension_point_seconds.observe
         # Most PreFilter plugins keep nothing that pods change; a dry run with many victims calls only the others.
         self._stateful_pre_filters = [one for one in profile.pre_filters if _has_pre_filter_extensions(one)]
 
@@ -82,7 +85,7 @@ class Framework:
 
     def run_pre_filters(self, state: CycleState, pod: PodInfo) -> CombinedPreFilterResult:
         """Run PreFilter plugins; return the nodes that all of them leave. Raises PluginError."""
-        start = self._clock.monotonic()
+        start = self.now()
         result = self._run_pre_filters(state, pod)
         self.observe_extension_point(PRE_FILTER, result.status.code, start)
         return result
@@ -173,9 +176,9 @@ class Framework:
         return partial(self._run_timed_filter, plugin.name, judge) if state.record_plugin_metrics else judge
 
     def _run_timed_filter(self, plugin: str, judge: Callable[[NodeInfo], Status], node: NodeInfo) -> Status:
-        start = self._clock.monotonic()
+        start = self.now()
         status = judge(node)
-        self._metrics.plugin_seconds.observe(self._clock.monotonic() - start, plugin, FILTER, status.code)
+        self._metrics.plugin_seconds.observe(self.now() - start, plugin, FILTER, status.code)
         return status
 
     def check_status(self, plugin: FilterPlugin, status: Status) -> Status:
@@ -235,7 +238,7 @@ class Framework:
 
     def run_post_filters(self, state: CycleState, pod: PodInfo, node_to_status: NodeToStatus) -> PostFilterResult:
         """Run PostFilter plugins until one succeeds; otherwise collect their reasons."""
-        start = self._clock.monotonic()
+        start = self.now()
         result = self._run_post_filters(state, pod, node_to_status)
         self.observe_extension_point(POST_FILTER, result.status.code, start)
         return result
@@ -256,7 +259,7 @@ class Framework:
 
     def run_pre_scores(self, state: CycleState, pod: PodInfo, nodes: Sequence[NodeInfo]) -> None:
         """Run PreScore plugins on the feasible nodes. Raises PluginError."""
-        start = self._clock.monotonic()
+        start = self.now()
         plan = pod.derive_from_spec(self._plan_pre_scores, self._plan_pre_scores)
         for plugin, labels in plan:
             if labels is not None and not state.record_plugin_metrics:
@@ -272,7 +275,7 @@ class Framework:
 
     def run_reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Run Reserve plugins until one fails."""
-        start = self._clock.monotonic()
+        start = self.now()
         status = SUCCESS
         for plugin in self.profile.reserve:
             status = self._call_plugin(state, RESERVE, plugin.name, plugin.reserve, state, pod, node_name)
@@ -298,7 +301,7 @@ class Framework:
 
     def run_permit(self, state: CycleState, pod: PodInfo, node_name: str) -> Status:
         """Return SUCCESS when every plugin permits the pod, WAIT when at least one delays it."""
-        start = self._clock.monotonic()
+        start = self.now()
         answer = SUCCESS
         for plugin in self.profile.permit:
             status = self._call_plugin(state, PERMIT, plugin.name, plugin.permit, state, pod, node_name)
@@ -313,13 +316,9 @@ class Framework:
 
     # Metrics
 
-    def now(self) -> float:
-        """Return the clock's current `monotonic`."""
-        return self._clock.monotonic()
-
     def observe_extension_point(self, point: str, code: Code, start: float) -> None:
         """Observe the duration of an extension point."""
-        self._metrics.extension_point_seconds.observe(self._clock.monotonic() - start, point, code, self.profile.name)
+        self._observe_extension_point(self.now() - start, point, code, self.profile.name)
 
     def count_evaluations(self, point: str, plugin: str, code: Code, amount: int = 1) -> None:
         """Count results of a plugin."""
@@ -339,10 +338,10 @@ class Framework:
     def _call_plugin(self, state: CycleState, point: str, plugin: str, call: Callable[..., T], *args: object) -> T:
         if not state.record_plugin_metrics:
             return call(*args)
-        start = self._clock.monotonic()
+        start = self.now()
         answer = call(*args)
         code = _code_of(answer)
-        self.observe_plugin(point, plugin, code, self._clock.monotonic() - start)
+        self.observe_plugin(point, plugin, code, self.now() - start)
         return answer
 
 
