@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 from types import FrameType
 
-from run import QUIET, Server
+from run import QUIET, Server, load
 
 SAMPLED = "MOCKKUBE_BENCH_SAMPLES"
 INTERVAL_SECONDS = 0.001  # a kernel has its own idea of the shortest one: four milliseconds are usual
@@ -112,9 +112,9 @@ def measure(verb: str, count: int) -> tuple[Counter[str], int]:
         server = Server(Path(folder), "memory", QUIET, program=(str(Path(__file__).resolve()), "--serve"))
         try:
             if verb == "PATCH":
-                server.load("POST", 16, 1000)
+                load(server, "POST", 16, 1000)
             server.process.send_signal(signal.SIGUSR1)
-            answer = server.load(verb, 16, count)
+            answer = load(server, verb, 16, count)
             server.process.send_signal(signal.SIGUSR1)
             while not path.exists():
                 time.sleep(0.01)
