@@ -36,7 +36,7 @@ class RealClock:
 
     __slots__ = ()
 
-    # The functions of the library themselves: a pod that is scheduled asks for the time about 50 times.
+    # The functions of the library themselves: scheduling a pod asks for the time about 50 times.
     now = staticmethod(partial(datetime.now, UTC))
     monotonic = staticmethod(time.monotonic)
 

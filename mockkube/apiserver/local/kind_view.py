@@ -22,7 +22,7 @@ REPLACED_MAX: Final = 256
 # Total size of these; fewer of larger objects are kept.
 REPLACED_BYTES_MAX: Final = 4 * 1024 * 1024
 
-# Objects whose values are not shared yet. A pod that waits in the scheduler's queue is replaced when it is bound.
+# So many decoded objects wait until their values are shared: most pods are bound, and so replaced, before their turn.
 UNSHARED_MAX: Final = 1024
 
 # Replaced objects that stay decoded although every watcher may have received them.

@@ -30,7 +30,7 @@ async def bind(pods: Resource, scope: RequestScope, binding: ReadOnlyObject, opt
         return bound
 
     own = RequestScope(scope.user, scope.namespace, scope.name, "binding", scope.user_agent)
-    # Admission plugins leave what is in the pod already as it is: they change the pods of other requests.
+    # No admission plugin modifies parts of a pod that is being bound: the one that adds labels replaces them.
     await updating.update(pods, own, assign, options, managers_updated=True, only_reads=True)
 
 
