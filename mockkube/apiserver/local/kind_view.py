@@ -50,9 +50,9 @@ class KindView:
         # Open watches. Without one nobody reads a current object again, so none is kept.
         self.watches: dict[LocalWatch, None] = {}
         self._decoded: dict[CachedObject, ReadOnlyObject] = {}
-        # Objects in the order in which they were decoded, as far as their values are not shared yet, and whether the
-        # spec is.
-        self._unshared: deque[tuple[CachedObject, bool]] = deque()
+        # Keys and revisions of objects in the order in which they were decoded, as far as their values are not shared
+        # yet, and whether the spec is. Most objects are gone before their turn, so they are not held here.
+        self._unshared: deque[tuple[str, int, bool]] = deque()
         # Only where objects are decoded as they are stored, without their managedFields.
         is_plain = decode is keep_all_fields and resource.storage_resource is resource and not has_managed_fields
         self._templates = SpecTemplates() if is_plain else None
@@ -97,7 +97,7 @@ class KindView:
         known = None if self._templates is None else self._templates.decode(cached.body)
         obj = self._decode_again(cached) if known is None else known
         self.keep(cached, obj)
-        self._unshared.append((cached, known is not None))
+        self._unshared.append((cached.key, cached.revision, known is not None))
         if len(self._unshared) > UNSHARED_MAX:
             self._share_values(*self._unshared.popleft())
         return obj
@@ -109,11 +109,12 @@ class KindView:
         self._decoded[cached] = obj
         self._bytes += cached.size
 
-    def _share_values(self, cached: CachedObject, shares_spec: bool) -> None:
+    def _share_values(self, key: str, revision: int, shares_spec: bool) -> None:
         """Share the values of an object that many others were decoded after, if it is still the current one."""
         # Most objects are replaced soon, a new pod several times within a second: sharing takes longer than decoding.
         current = self.resource.collection.objects
-        if self.watches and current.get(cached.key) is cached:
+        cached = current.get(key) if self.watches else None
+        if cached is not None and cached.revision == revision:
             obj = self._decoded.get(cached)
             if isinstance(obj, dict):
                 self._shared_values.share_within(obj, len(current), without_spec=shares_spec)
