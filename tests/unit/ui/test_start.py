@@ -30,8 +30,9 @@ print(json.dumps(asyncio.run(start())))
 
 @pytest.mark.heavy
 def test_a_start_without_the_page_loads_nothing_of_it() -> None:
-    output = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True).stdout
-    assert json.loads(output) == []
+    started = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True)
+    assert started.returncode == 0, started.stderr
+    assert json.loads(started.stdout) == []
 
 
 async def test_the_page_has_the_port_of_its_flag_and_no_other_may_use_it() -> None:
