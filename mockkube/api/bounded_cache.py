@@ -13,7 +13,7 @@ V = TypeVar("V")
 
 BYTES_MAX: Final = 32 * 1024 * 1024
 _DIGEST_BYTES: Final = 16
-_DIGESTS_MAX: Final = 4096
+_DIGESTS_MAX: Final = 1024
 _KEPT_BYTES_MAX: Final = 64 * 1024
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import orjson
 
 # Values after which all are forgotten; a value that is still common is soon known again.
-VALUES_MAX: Final = 4096
+VALUES_MAX: Final = 2048
 # Objects after which all are forgotten if most of these objects are gone by now, as most values are gone with them.
 OBJECTS_MIN: Final = 128
 # Longer parts are not known by their JSON, which would take more memory than it saves.
