@@ -21,7 +21,7 @@ class Capabilities:
     """Release trains of the cluster; empty for the built-in ones."""
 
     def __hash__(self) -> int:  # hot: several caches are asked for each write
-        return hash(self.gates)  # a frozenset computes it once
+        return hash(self.gates)  # a frozenset computes it once; few capabilities differ in nothing but the version
 
     def enabled(self, gate: str) -> bool:
         """Return whether the gate exists at this version and is enabled."""

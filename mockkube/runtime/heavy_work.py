@@ -107,14 +107,13 @@ class ThreadedRunner:
         """Run cheap work on the event loop, expensive work in a thread."""
         if size < HEAVY_BYTES_MIN:
             # Work may run other work inline, so the outer budget is restored afterwards.
-            local = _LOCAL
-            before, local.left = local.left, BUDGET_MICROSECONDS
+            before, _LOCAL.left = _LOCAL.left, BUDGET_MICROSECONDS
             try:
                 return work()
             except _BudgetExceeded:
                 pass
             finally:
-                local.left = before
+                _LOCAL.left = before
         loop = asyncio.get_running_loop()
         answer: asyncio.Future[T] = loop.create_future()
         job = _Job(loop, answer, work, contextvars.copy_context(), size)

@@ -20,9 +20,11 @@ class CurrentEntries:
         """Return the entry of a key, None if it has none."""
         return self._entries.get(key)
 
-    def count_bytes(self) -> int:
-        """Return the size of all keys and values."""
-        return sum([len(entry.key) + len(entry.value) for entry in self._entries.values()])
+    def estimate_past_bytes(self, stored_bytes: int) -> int:
+        """Return about how many of the bytes that a store takes belong to replaced and deleted entries."""
+        present = sum([len(entry.key) + len(entry.value) for entry in self._entries.values()])
+        # Twice, so that indexes and the heads of records and pages do not count as past.
+        return max(stored_bytes - 2 * present, 0)
 
     def keys_in_range(self, prefix: str, start: str = "") -> list[str]:
         """Return the keys that begin with `prefix`, from `start` on."""

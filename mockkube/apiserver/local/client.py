@@ -179,6 +179,7 @@ class LocalClient:
             request = self._open_request("create", kind, Key(namespace, ""))
             if request.server.tracer is not None:  # a span covers one request
                 return [await self._try_create(kind, obj, options) for obj in objects]
+            request.count = len(objects)
             with request:
                 return await request.create_all(objects, options)
         except ApiError as error:  # none of them may be created

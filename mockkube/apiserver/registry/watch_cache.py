@@ -336,7 +336,7 @@ class WatchCache:
             size = sum([len(event.entry.value) for event in events])
         else:
             for event in events:
-                if event is not first:
+                if event is not first:  # most commits are one event, whose collection is looked up above
                     collection = self._collections.get(_collection_name(event.entry.key))
                 if collection is not None:
                     collection.apply(event)

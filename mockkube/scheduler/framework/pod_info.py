@@ -71,7 +71,7 @@ class PodInfo:
 
     def bound_to(self, node_name: str) -> "PodInfo":
         """Return the pod as bound to a node, sharing derived values."""
-        assumed = PodInfo.__new__(PodInfo)
+        assumed = PodInfo.__new__(PodInfo)  # what was read from the pod is copied, not read again
         assumed.__dict__.update(self.__dict__)
         assumed.spec, assumed.node_name = {**self.spec, "nodeName": node_name}, node_name
         assumed.obj = {**self.obj, "spec": assumed.spec}

@@ -100,7 +100,7 @@ class TaintToleration(FilterPlugin, PreScorePlugin, ScorePlugin):
         return SUCCESS
 
     def find_pre_score_code(self, spec: ReadOnlyObject) -> Code | None:
-        """Return SUCCESS."""
+        """Return SUCCESS: every pod is scored."""
         return Code.SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:

@@ -74,7 +74,7 @@ class Framework:
         # Collects what plugins log.
         self.log = log or LogBuffer(ComponentLog(), clock)
         self.profile, self.cache, self.nominator = profile, cache, nominator
-        # The clock's current `monotonic`.
+        # Returns the clock's current `monotonic`.
         self.now = clock.monotonic
         self._metrics, self._evaluations = metrics, metrics.plugin_evaluations.values
         self._observe_extension_point = metrics.extension_point_seconds.observe
@@ -322,8 +322,7 @@ class Framework:
 
     def count_evaluations(self, point: str, plugin: str, code: Code, amount: int = 1) -> None:
         """Count results of a plugin."""
-        evaluations, labels = self._evaluations, (plugin, point, self.profile.name, code)
-        evaluations[labels] = evaluations.get(labels, 0) + amount
+        self._metrics.plugin_evaluations.add(plugin, point, self.profile.name, code, amount=amount)
 
     def count_all(self, all_labels: Iterable[Labels], amount: int) -> None:  # hot: per pod
         """Count results of several plugins, by their labels."""

@@ -204,7 +204,7 @@ class LogStore(VersionedStore):
             self.store_id = os.urandom(STORE_ID_BYTES)
             return await self._create_log()
         self.store_id = reader.finish()
-        self._past_bytes = max(end - 2 * self._versions.current.count_bytes(), 0)
+        self._past_bytes = self._versions.current.estimate_past_bytes(end)
         log = LogFile(self._path, end, fsync=self._fsync)
         if log.cut_bytes:
             _log.warning("store %s: cut off an incomplete write of %d bytes", self._path, log.cut_bytes)

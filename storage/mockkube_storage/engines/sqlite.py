@@ -136,7 +136,7 @@ class SqliteStore(SqlStore):
             else:
                 entries.append(entry)
         self._current = CurrentEntries(entries)
-        self._past_bytes = max(await connection.count_used_bytes() - 2 * self._current.count_bytes(), 0)
+        self._past_bytes = self._current.estimate_past_bytes(await connection.count_used_bytes())
 
     def _find_problem(self) -> str:
         try:

@@ -105,16 +105,12 @@ class Authenticator:
 
     def _find_user(self, token: str, audiences: Sequence[str]) -> AuthenticatedUser | list[str]:
         """Return the user of a token, or why each authenticator rejects it."""
-        requested = tuple(audiences) if audiences else self._audiences
+        requested = tuple(audiences) or self._audiences
         presented, found = _encode_token(token), None
         for known, user in self._tokens:  # all of them, each in constant time: the duration tells nothing
             if compare_digest(known, presented):
                 found = user
-        own = (
-            requested
-            if requested is self._audiences
-            else tuple(audience for audience in self._audiences if audience in requested)
-        )
+        own = tuple(one for one in self._audiences if one in audiences) if audiences else self._audiences
         if found is not None and own:
             return AuthenticatedUser(found, own)
         # Authenticators that reject the token add their reason, as upstream aggregates all errors.

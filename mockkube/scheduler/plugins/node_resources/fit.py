@@ -169,7 +169,7 @@ class NodeResourcesFit(PreFilterPlugin, FilterPlugin, PreScorePlugin, ScorePlugi
         return SUCCESS
 
     def find_pre_score_code(self, spec: ReadOnlyObject) -> Code | None:
-        """Return SUCCESS."""
+        """Return SUCCESS: every pod is scored."""
         return Code.SUCCESS
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:

@@ -126,10 +126,12 @@ async def test_each_of_many_creations_is_answered_and_counted(client: LocalClien
 MANY = (("a", "default"), ("a", "default"), ("A", "default"), ("a", "kube-system"), ("a", "nowhere"))
 
 
-async def test_who_may_not_create_objects_creates_none_of_many(door: LocalEndpoint) -> None:
+async def test_who_may_not_create_objects_creates_none_of_many(door: LocalEndpoint, server: ApiServer) -> None:
     own = LocalClient(door, scheduler(DEFAULT))
     errors = await own.create_all("ConfigMap", [{"metadata": {"name": name, "namespace": "default"}} for name in "ab"])
     assert [type(error) for error in errors] == [Forbidden, Forbidden]
+    counted = [line for line in server.metrics.render().decode().splitlines() if 'code="403"' in line]
+    assert [line.rpartition(" ")[2] for line in counted] == ["2"]
 
 
 async def test_a_store_that_fails_in_the_middle_fails_the_creations_that_follow(
